@@ -1,0 +1,158 @@
+"""Reading and writing artefacts and other files: whole to a temporary name and then renamed; versions checked."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from pydantic import ValidationError
+
+from argus_edge.errors import HostError, InputError
+from argus_edge.schema.base import Artifact
+
+A = TypeVar("A", bound=Artifact)
+
+MAX_ARTIFACT_BYTES = 1 << 30
+
+
+@contextlib.contextmanager
+def host_errors(path: Path | str) -> Iterator[None]:
+    """Turn an ``OSError`` about room or permission into a :class:`HostError` that names the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise HostError(
+                "The disk is full.", where=str(path), next_step="free some space, or write elsewhere"
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise HostError(
+                f"No permission to write ({error.strerror}).", where=str(path), next_step="choose another path"
+            ) from error
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR):
+            raise HostError(f"Cannot write: {error.strerror}.", where=str(path), next_step="check the path") from error
+        raise
+
+
+@contextlib.contextmanager
+def atomic_open(path: Path | str, mode: str = "wb", *, private: bool = False) -> Iterator[IO[Any]]:
+    """Open a file that appears under ``path`` only when it is whole.
+
+    Parameters
+    ----------
+    path
+        Final name; its folder is made if missing.
+    mode
+        ``"wb"`` or ``"w"`` (UTF-8).
+    private
+        Readable by the user alone (0600), for files in the user's own folders.
+
+    Raises
+    ------
+    HostError
+        The disk is full or the place is not writable; no partial file is left behind.
+    """
+    target = Path(path)
+    with host_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
+        try:
+            if not private:
+                umask = os.umask(0)
+                os.umask(umask)
+                os.fchmod(descriptor, 0o666 & ~umask)
+            with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+
+
+def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
+    """Write a text file whole."""
+    with atomic_open(path, "w", private=private) as file:
+        file.write(text)
+
+
+def sha256_file(path: Path | str) -> str:
+    """Return the SHA-256 of a file's bytes in hexadecimal."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for chunk in iter(lambda: file.read(1 << 20), b""):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def dump_artifact(artifact: Artifact) -> str:
+    """Return an artefact as indented JSON with a final newline."""
+    return artifact.model_dump_json(indent=1) + "\n"
+
+
+def write_artifact(artifact: Artifact, path: Path | str) -> None:
+    """Write an artefact whole to a temporary name and rename it into place."""
+    write_text(path, dump_artifact(artifact))
+
+
+def parse_artifact(text: str | bytes, kind: type[A], *, where: str) -> A:
+    """Check and return an artefact.
+
+    Raises
+    ------
+    InputError
+        Not JSON, another kind of artefact, a newer schema version, or a field that does not hold.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"Not a JSON document: {error}.", where=where) from error
+    if not isinstance(document, dict) or document.get("kind") != kind.KIND:
+        found = document.get("kind") if isinstance(document, dict) else type(document).__name__
+        raise InputError(f"Expected a {kind.KIND}, found {str(found)[:60]!r}.", where=where)
+    version = document.get("schema_version")
+    if not isinstance(version, int):
+        raise InputError("The artefact does not say its schema_version.", where=where)
+    if version > kind.VERSION:
+        raise InputError(
+            f"This {kind.KIND} has schema version {version}; this argus-edge reads up to {kind.VERSION}.",
+            where=where,
+            next_step="pip install --upgrade argus-edge",
+        )
+    try:
+        if version < kind.VERSION:
+            document = kind.migrate(document, version)
+        return kind.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "document"
+        raise InputError(
+            f"Not a valid {kind.KIND}: {place}: {first['msg']} ({error.error_count()} problem(s)).", where=where
+        ) from error
+    except ValueError as error:
+        raise InputError(f"Cannot read this {kind.KIND}: {error}.", where=where) from error
+
+
+def read_file(path: Path | str, *, limit: int = MAX_ARTIFACT_BYTES) -> bytes:
+    """Return a file's bytes, with an :class:`InputError` where it is missing, unreadable or too large."""
+    source = Path(path)
+    try:
+        if source.stat().st_size > limit:
+            raise InputError(f"The file is larger than {limit} bytes.", where=str(source))
+        return source.read_bytes()
+    except OSError as error:
+        raise InputError(f"Cannot read the file: {error.strerror}.", where=str(source)) from error
+
+
+def read_artifact(path: Path | str, kind: type[A]) -> A:
+    """Read and check an artefact's file; see :func:`parse_artifact`."""
+    return parse_artifact(read_file(path), kind, where=str(path))

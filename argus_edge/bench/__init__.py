@@ -1,0 +1,1 @@
+"""Job planning, driving a run, statistics, validity, roofline."""

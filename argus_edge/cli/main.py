@@ -1,0 +1,78 @@
+"""The `argus-edge` command: command groups are imported only when they are called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from argus_edge._version import __version__
+from argus_edge.errors import ArgusError
+
+# name -> "module:attribute, one line of help"; the help is here so that `--help` imports no command.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "bench": ("argus_edge.cli.bench:bench", "Time a model on a device: latency, memory, throughput, energy, validity."),
+    "device": ("argus_edge.cli.device:device", "The inventory of boards: add, probe, diagnose, set up."),
+    "export": ("argus_edge.cli.export:export", "Turn a model into a checked bundle (ONNX, TFLite, torch)."),
+    "inspect": ("argus_edge.cli.inspect:inspect", "What a bundle or a model file holds, and which boards can run it."),
+    "eval": ("argus_edge.cli.evaluate:evaluate", "Measure capability and robustness on the host."),
+    "data": ("argus_edge.cli.data:data", "Check datasets, or write a small sample of real photographs."),
+    "perturb": ("argus_edge.cli.perturb:perturb", "Draw every perturbation of an image or a text."),
+    "score": ("argus_edge.cli.score:score", "Merge bench and eval reports into the ARGUS score."),
+    "validate": ("argus_edge.cli.validate:validate", "Hold reports against a budget: the gate before shipping."),
+    "size": ("argus_edge.cli.size:size", "Which model, precision and board fit a budget."),
+    "compare": ("argus_edge.cli.compare:compare", "Better, worse, no difference, or too few runs."),
+    "report": ("argus_edge.cli.report:report", "One self-contained page from many reports."),
+    "run": ("argus_edge.cli.run:run", "Carry out a whole plan, resumable."),
+    "judge": ("argus_edge.cli.judge:judge", "Calibrated intervals for a VLM judge's scores."),
+    "runs": ("argus_edge.cli.runs:runs", "List, show, stop and prune recorded runs."),
+    "schema": ("argus_edge.cli.schema:schema", "Print the JSON Schema of an artefact."),
+}
+
+
+class LazyGroup(click.Group):
+    """A click group whose commands are imported on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of a user's work, not of the alphabet."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module that holds the command and return it."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of commands from the registry alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="argus-edge")
+def cli() -> None:
+    """Tell which vision-language model, at which precision, will hold up on which board."""
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and exit with the code of the error's class."""
+    try:
+        status = cli.main(args=argv, prog_name="argus-edge", standalone_mode=False)
+    except ArgusError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except BrokenPipeError:
+        # `argus-edge … | head`: the reader has seen enough.
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,1 @@
+"""Inventory, profiles, the transport seam (local, ssh), probing, deployment."""

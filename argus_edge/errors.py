@@ -1,0 +1,135 @@
+"""The exception tree: every error says what happened, where, and the next step; each class has its exit code."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "ArgusError",
+    "DeviceBusyError",
+    "DeviceError",
+    "DeviceUnreachableError",
+    "DeviceUntrustedError",
+    "GateFailedError",
+    "GateUndecidedError",
+    "HostError",
+    "InputError",
+    "InterruptedRunError",
+    "MisfitError",
+    "MissingDependencyError",
+    "ParityError",
+    "RunFailedError",
+    "UsageError",
+]
+
+
+class ArgusError(Exception):
+    """Base of all errors that a user is meant to read.
+
+    Parameters
+    ----------
+    what
+        What happened, one sentence.
+    where
+        The file (and line), device, run or option concerned.
+    next_step
+        What to do now; a command where there is one.
+    """
+
+    exit_code: ClassVar[int] = 5
+
+    def __init__(self, what: str, *, where: str | None = None, next_step: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.next_step = next_step
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.where:
+            lines.append(f"  where: {self.where}")
+        if self.next_step:
+            lines.append(f"  next:  {self.next_step}")
+        return "\n".join(lines)
+
+
+class GateFailedError(ArgusError):
+    """A budget was not met, or a run was not valid under ``--strict``."""
+
+    exit_code = 1
+
+
+class UsageError(ArgusError):
+    """The command was called wrongly."""
+
+    exit_code = 2
+
+
+class InputError(ArgusError):
+    """An input (model, report, dataset, budget) cannot be read or does not hold together."""
+
+    exit_code = 2
+
+
+class MissingDependencyError(UsageError):
+    """An optional package is needed; the next step names the extra that brings it."""
+
+    def __init__(self, package: str, extra: str, *, needed_for: str) -> None:
+        super().__init__(
+            f"{needed_for} needs the package {package}, which is not installed.",
+            next_step=f'pip install "argus-edge[{extra}]"',
+        )
+
+
+class DeviceError(ArgusError):
+    """A device is not reachable, not trusted or busy."""
+
+    exit_code = 3
+
+
+class DeviceUnreachableError(DeviceError):
+    """The device did not answer, or the link to it was lost."""
+
+
+class DeviceUntrustedError(DeviceError):
+    """The device's host key is unknown or changed, or it refused our key."""
+
+
+class DeviceBusyError(DeviceError):
+    """Another run holds the device."""
+
+
+class MisfitError(ArgusError):
+    """Model and device do not fit: opset, operators, memory, disk, runtime."""
+
+    exit_code = 4
+
+
+class RunFailedError(ArgusError):
+    """The run failed on the device."""
+
+    exit_code = 5
+
+
+class ParityError(ArgusError):
+    """An exported model does not compute what the original computes."""
+
+    exit_code = 6
+
+
+class HostError(ArgusError):
+    """No room or no permission on the host."""
+
+    exit_code = 7
+
+
+class GateUndecidedError(ArgusError):
+    """The gate cannot decide yet: measure longer."""
+
+    exit_code = 8
+
+
+class InterruptedRunError(ArgusError):
+    """The user interrupted the command."""
+
+    exit_code = 130

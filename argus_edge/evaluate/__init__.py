@@ -1,0 +1,1 @@
+"""Capability and robustness on the host: models, datasets, tasks, metrics, perturbations, runner."""

@@ -1,0 +1,1 @@
+"""Conformal intervals for a VLM judge's scores."""

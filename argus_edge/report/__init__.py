@@ -1,0 +1,1 @@
+"""Terminal tables, self-contained HTML, Markdown, JUnit."""

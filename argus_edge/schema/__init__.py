@@ -1,0 +1,1 @@
+"""The artefacts as pydantic models: the only thing all parts share."""

@@ -1,0 +1,1 @@
+"""The ARGUS score: P, CDC, RR, E, their uncertainty and sensitivity."""

@@ -1,0 +1,1 @@
+"""The record of runs: SQLite by default, PostgreSQL by URL."""

@@ -1,0 +1,1 @@
+"""Exporters: heavy host code that turns a model into a checked bundle."""

@@ -1,0 +1,1 @@
+"""Data: devices, models, budgets, weights."""
