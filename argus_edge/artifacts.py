@@ -36,7 +36,7 @@ def host_errors(path: Path | str) -> Iterator[None]:
             raise HostError(
                 f"No permission to write ({error.strerror}).", where=str(path), next_step="choose another path"
             ) from error
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR):
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
             raise HostError(f"Cannot write: {error.strerror}.", where=str(path), next_step="check the path") from error
         raise
 

@@ -1,0 +1,35 @@
+"""What all tests share: where the shared data is, and folders of the user's that no test may touch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def repo_root() -> Path:
+    """The checkout; tests of packaging and import rules read it."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Data too large for the repository: ``ARGUS_EDGE_SHARED``, or a folder ``shared`` beside the checkout."""
+    folder = Path(os.environ.get("ARGUS_EDGE_SHARED", ROOT.parent / "shared")) / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no shared data: {folder} is missing (set ARGUS_EDGE_SHARED)")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_user_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test has its own configuration, data and cache folders, and never the network's hub."""
+    home = tmp_path_factory.mktemp("user")
+    for name in ("CONFIG", "DATA", "CACHE", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
+    monkeypatch.delenv("ARGUS_EDGE_STORE", raising=False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")

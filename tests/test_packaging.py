@@ -1,0 +1,43 @@
+"""The wheel holds every package and data file of the checkout, under the one import name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+MAPPED = {"agents": "argus_edge/agents", "exporters": "argus_edge/exporters", "profiles": "argus_edge/profiles"}
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_what_the_checkout_holds(repo_root: Path, tmp_path: Path) -> None:
+    # A clone, so that the build writes nothing into the checkout.
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(repo_root), str(clone)], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(tmp_path), str(clone)], check=True
+    )
+    (wheel,) = tmp_path.glob("argus_edge-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert not any(name.split("/")[0] in (*MAPPED, "tests") for name in names)
+    for top in ("argus_edge", *MAPPED):
+        for file in (clone / top).rglob("*"):
+            if file.suffix in (
+                ".py",
+                ".yaml",
+                ".json",
+                ".html",
+                ".css",
+                ".js",
+                ".txt",
+                ".csv",
+                ".typed",
+                ".jpg",
+                ".jsonl",
+            ):
+                relative = file.relative_to(clone).as_posix()
+                expected = MAPPED.get(top, top) + relative[len(top) :]
+                assert expected in names, expected
