@@ -32,8 +32,8 @@ class Completed:
 class Transport(Protocol):
     """Commands and files on one device.
 
-    Every wait has a time-out. A link that is dead raises :class:`~argus_edge.errors.DeviceUnreachableError` within 10 s. Remote paths may
-    begin with ``~/``; they are passed as arguments, never pasted into a shell string.
+    Every wait has a time-out. A link that is dead raises :class:`~argus_edge.errors.DeviceUnreachableError` within 10
+    s. Remote paths may begin with ``~/``; they are passed as arguments, never pasted into a shell string.
     """
 
     description: str

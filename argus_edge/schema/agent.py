@@ -1,7 +1,7 @@
 """What travels between host and agent: the job, the facts, the journal's events, the result.
 
-The agent is plain Python 3.6 and cannot import this; the tests hold its output against these models. What comes from a board is
-untrusted: every text has a length limit, and unknown fields are ignored rather than trusted.
+The agent is plain Python 3.6 and cannot import this; the tests hold its output against these models. What comes from
+a board is untrusted: every text has a length limit, and unknown fields are ignored rather than trusted.
 """
 
 from __future__ import annotations

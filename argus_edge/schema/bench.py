@@ -1,4 +1,4 @@
-"""The bench report: device facts, set-up, every raw sample, figures with intervals, memory, energy, validity, roofline."""
+"""The bench report: device, set-up, every raw sample, figures with intervals, memory, energy, validity, roofline."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ITEM_BYTES = {"<u4": 4, "<u8": 8, "<f8": 8}
 
 
 class EncodedArray(Model):
-    """A one-dimensional array as base64 of its little-endian bytes; decoded by :func:`argus_edge.bench.samples.decode`."""
+    """A one-dimensional array as base64 of its little-endian bytes; see :func:`argus_edge.bench.samples.decode`."""
 
     dtype: Literal["<u4", "<u8", "<f8"]
     unit: Literal["ns", "us", "s", "tokens"]

@@ -105,7 +105,7 @@ class Flip(Model):
 
 
 class ReliabilityLine(Model):
-    """Does the most capable model also rank first on reliability (the mean of CDC and RR)?"""
+    """Whether the most capable model also ranks first on reliability (the mean of CDC and RR)."""
 
     most_capable: str
     most_reliable: str

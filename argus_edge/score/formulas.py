@@ -1,7 +1,7 @@
 """P, CDC, RR, E and ARGUS as pure functions of arrays; every one works on single values and on bootstrap replicates.
 
-Arrays of cell scores have the cells on their last axis; any axes before it (replicates) are carried along. The source of every formula
-is the project's documentation (docs/score.md), after the ARGUS-EVAL paper.
+Arrays of cell scores have the cells on their last axis; any axes before it (replicates) are carried along. The source
+of every formula is the project's documentation (docs/score.md), after the ARGUS-EVAL paper.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ def capability(cells: Sequence[CellKey], s: Array) -> Array:
 def _one_less_variation(values: Array, squared_errors: Array | None) -> Array:
     """Return ``max(0, 1 - sd / mean)`` over the last axis, NaN where the mean is 0.
 
-    With ``squared_errors`` (same last axis) the variance is debiased: less ``(k - 1) / k`` times the mean squared standard error, floored
-    at 0, which is the share of the population variance over k noisy values that the noise alone explains.
+    With ``squared_errors`` (same last axis) the variance is debiased: less ``(k - 1) / k`` times the mean squared
+    standard error, floored at 0, which is the share of the population variance over k noisy values that the noise
+    alone explains.
     """
     count = values.shape[-1]
     mean = values.mean(axis=-1)
@@ -95,8 +96,8 @@ def consistency_by_task(cells: Sequence[CellKey], s: Array, squared_errors: Arra
 def consistency_all(cells: Sequence[CellKey], s: Array, squared_errors: Array | None = None) -> Array:
     """Return CDC in the paper's literal reading: one sd and mean over all ``s_D`` at once.
 
-    Parameters as for :func:`consistency_by_task`; the squared error of a dataset is that of the mean of its tasks. NaN with fewer than two
-    datasets.
+    Parameters as for :func:`consistency_by_task`; the squared error of a dataset is that of the mean of its tasks.
+    NaN with fewer than two datasets.
     """
     by_dataset = dataset_scores(cells, s)
     if len(by_dataset) < 2:

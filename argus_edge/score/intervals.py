@@ -1,4 +1,4 @@
-"""Intervals from bootstrap replicates: percentile for P and RR, the hull with a debiased basic one for CDC and ARGUS."""
+"""Intervals from bootstrap replicates: percentile for P and RR, its hull with a debiased one for CDC and ARGUS."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Array = npt.NDArray[np.float64]
 def percentile(replicates: Array, level: float) -> tuple[float, float]:
     """Return the percentile interval of replicates, shape (replicates,), NaN left out.
 
-    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13. (nan, nan) where fewer than half of the replicates are
-    numbers: the statistic is then undefined too often to have an interval.
+    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13. (nan, nan) where fewer than half of the
+    replicates are numbers: the statistic is then undefined too often to have an interval.
     """
     present = replicates[~np.isnan(replicates)]
     if present.size * 2 < replicates.size or not present.size:

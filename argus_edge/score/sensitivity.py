@@ -39,8 +39,9 @@ def first_shares(parts: Array, *, draws: int = DRAWS, seed: int = 0) -> Array:
 def flips(others: Sequence[float], efficiency: Sequence[float]) -> list[tuple[float, int, int]]:
     """Return where first place changes hands as the efficiency weight x goes from 0 to 1.
 
-    A model's score is the line ``(1 - x)·m + x·E`` with m the mean of P, CDC and min(1, RR) (the rest of the weight is shared equally), so
-    first place is the upper envelope of the lines. For two models x* = Δm / (Δm - ΔE) where Δm·ΔE < 0.
+    A model's score is the line ``(1 - x)·m + x·E`` with m the mean of P, CDC and min(1, RR) (the rest of the weight
+    is shared equally), so first place is the upper envelope of the lines. For two models x* = Δm / (Δm - ΔE) where
+    Δm·ΔE < 0.
 
     Parameters
     ----------
