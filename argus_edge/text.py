@@ -1,0 +1,44 @@
+"""Text from a board or a file, made fit for a terminal: no control or escape sequences, one bounded line."""
+
+from __future__ import annotations
+
+import re
+
+# CSI, OSC (ended by BEL or ST), other string sequences, and two-character escapes, in their 7-bit and 8-bit forms.
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)"
+    r"|\x1b[ -/]*[0-~]"
+)
+# C0 and C1 controls, and the marks that reorder or hide text (bidirectional overrides, zero width, line separators).
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+ELLIPSIS = "…"
+
+
+def clean(text: str, *, limit: int = 500, lines: bool = False) -> str:
+    """Return untrusted text as it may be shown.
+
+    Parameters
+    ----------
+    text
+        Anything a board, a model file or a dataset said.
+    limit
+        Longest result in characters; what is longer ends in an ellipsis.
+    lines
+        Keep line breaks; otherwise all white space becomes single blanks.
+
+    Examples
+    --------
+    >>> clean("\\x1b[31mhot\\x1b[0m\\x07\\nboard")
+    'hot board'
+    >>> clean("x" * 10, limit=4)
+    'xxx…'
+    """
+    # Nothing beyond this can be shown, and the expressions need not walk through gigabytes.
+    text = text[: 20 * limit + 1000]
+    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    # A carriage return or a vertical tab overwrites what stood there: a blank shows that something was.
+    text = _CONTROLS.sub(lambda match: " " if match.group() in "\r\v\f\u2028\u2029" else "", text)
+    text = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n") if lines else " ".join(text.split())
+    return text if len(text) <= limit else text[: max(limit - 1, 0)] + ELLIPSIS

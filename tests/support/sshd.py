@@ -1,0 +1,183 @@
+"""An SSH server on a loopback port with keys and folders of its own: OpenSSH's sshd where there is one, else asyncssh."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import os
+import shutil
+import socket
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
+KEYGEN = shutil.which("ssh-keygen")
+
+
+@dataclass
+class Sshd:
+    """A running server, and what a client needs to reach it."""
+
+    folder: Path
+    port: int
+    user: str
+    home: Path
+    host_key: Path
+    user_key: Path
+    stop: object = field(repr=False, default=None)
+
+    @property
+    def address(self) -> str:
+        return f"{self.user}@127.0.0.1:{self.port}"
+
+    @property
+    def host_key_line(self) -> str:
+        """The server's key as a known_hosts line."""
+        return f"[127.0.0.1]:{self.port} " + " ".join(public_key(self.host_key).split()[:2])
+
+    def config(self, *, name: str = "config", known_hosts: str | None = None, extra: str = "", port: int | None = None) -> Path:
+        """Write an ssh_config that reaches this server as ``board`` and by its address, trusting its key."""
+        known = self.folder / f"{name}.known_hosts"
+        line = self.host_key_line if port is None else self.host_key_line.replace(str(self.port), str(port), 1)
+        known.write_text(line + "\n" if known_hosts is None else known_hosts)
+        path = self.folder / name
+        path.write_text(
+            f"{extra}\n"
+            f"Host board\n  HostName 127.0.0.1\n  Port {port or self.port}\n  User {self.user}\n"
+            f"Host *\n  IdentityFile {self.user_key}\n  IdentitiesOnly yes\n  IdentityAgent none\n"
+            f"  UserKnownHostsFile {known}\n  GlobalKnownHostsFile none\n"
+        )
+        return path
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path:
+    """Make a key pair as ssh-keygen does; without ssh-keygen through asyncssh."""
+    if KEYGEN:
+        subprocess.run([KEYGEN, "-q", "-t", kind, "-N", passphrase, "-C", "test", "-f", str(path)], check=True)
+    else:
+        asyncssh = pytest.importorskip("asyncssh")
+        key = asyncssh.generate_private_key({"ed25519": "ssh-ed25519", "rsa": "ssh-rsa", "ecdsa": "ecdsa-sha2-nistp256"}[kind])
+        key.write_private_key(str(path), passphrase=passphrase or None)
+        key.write_public_key(f"{path}.pub")
+    path.chmod(0o600)
+    return path
+
+
+def public_key(path: Path) -> str:
+    return path.with_name(path.name + ".pub").read_text().strip()
+
+
+@contextlib.contextmanager
+def serve(
+    folder: Path,
+    *,
+    force_command: str | None = None,
+    host_certificate: Path | None = None,
+    host_key: Path | None = None,
+    options: str = "",
+    user_key: Path | None = None,
+    port: int | None = None,
+    in_process: bool = False,
+):
+    """Run a server for the length of a context.
+
+    ``force_command`` runs instead of what the client asks, which it finds in $SSH_ORIGINAL_COMMAND: a login shell that is not
+    POSIX, or one that talks. ``in_process`` takes asyncssh even where there is an sshd.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    host_key = host_key or make_key(folder / "host_key")
+    user_key = user_key or make_key(folder / "user_key")
+    server = Sshd(folder, port or free_port(), getpass.getuser(), home, host_key, user_key)
+    run = _serve_asyncssh if in_process or not SSHD else _serve_openssh
+    with run(server, force_command, host_certificate, options):
+        yield server
+
+
+@contextlib.contextmanager
+def _serve_openssh(server: Sshd, force_command: str | None, host_certificate: Path | None, options: str):
+    if os.geteuid() == 0:
+        # Where sshd drops its privileges; the Debian package makes it only when the service starts.
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    config = server.folder / "sshd_config"
+    config.write_text(
+        f"ListenAddress 127.0.0.1\nPort {server.port}\nHostKey {server.host_key}\nPidFile none\nUsePAM no\nStrictModes no\n"
+        f"AuthorizedKeysFile {server.user_key}.pub\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
+        f"SetEnv HOME={server.home}\nUseDNS no\nPrintMotd no\nMaxStartups 200\nMaxSessions 200\n"
+        # A shell of our own, so that the tests do not depend on the account's.
+        f"ForceCommand {force_command or 'exec /bin/sh -c ' + chr(34) + '$SSH_ORIGINAL_COMMAND' + chr(34)}\n"
+        + (f"HostCertificate {host_certificate}\n" if host_certificate else "")
+        + options
+    )
+    log = open(server.folder / "sshd.log", "w")
+    process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stdout=log, stderr=log, start_new_session=True)
+    try:
+        _wait_for(server.port, lambda: process.poll() is None, server.folder / "sshd.log")
+        yield
+    finally:
+        process.terminate()
+        process.wait(10)
+        log.close()
+
+
+def _wait_for(port: int, alive, log: Path) -> None:
+    for _ in range(2000):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+            return
+        if not alive():
+            break
+        threading.Event().wait(0.01)
+    pytest.fail(f"the SSH server did not come up: {log.read_text() if log.exists() else ''}")
+
+
+@contextlib.contextmanager
+def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: Path | None, options: str):
+    asyncssh = pytest.importorskip("asyncssh", reason="neither sshd nor asyncssh is installed")
+    loop = asyncio.new_event_loop()
+
+    async def handle(process) -> None:
+        environment = {**os.environ, "HOME": str(server.home), "SSH_ORIGINAL_COMMAND": process.command or ""}
+        child = await asyncio.create_subprocess_exec(
+            "/bin/sh", "-c", force_command or process.command or "", env=environment, cwd=server.home,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )
+        await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
+        process.exit(await child.wait())
+        await process.wait_closed()
+
+    class Server(asyncssh.SSHServer):
+        def connection_requested(self, *_):
+            return True
+
+    async def start():
+        return await asyncssh.create_server(
+            Server, "127.0.0.1", server.port, server_host_keys=[str(server.host_key)], encoding=None,
+            server_host_certs=[str(host_certificate)] if host_certificate else (),
+            authorized_client_keys=f"{server.user_key}.pub", process_factory=handle,
+        )
+
+    listener = loop.run_until_complete(start())
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        loop.call_soon_threadsafe(listener.close)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
