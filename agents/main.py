@@ -1,0 +1,114 @@
+"""The agent's command line: ``python3 agent.pyz [--home DIR] COMMAND [ARGUMENT ...]``, answers as framed lines; see ``wire``."""
+
+import os
+import sys
+
+from . import entry, wire
+
+# Arguments that a command takes: (fewest, most).
+ARITY = {
+    wire.PROBE: (0, 2),
+    wire.CHECK: (0, 2),
+    wire.START: (1, 1),
+    wire.FOLLOW: (2, 2),
+    wire.STATUS: (1, 1),
+    wire.LIST: (0, 0),
+    wire.STOP: (1, 1),
+    wire.COLLECT: (1, 1),
+    wire.REMOVE: (1, 1),
+    wire.UNLOCK: (0, 0),
+}
+
+
+def emit(document):
+    """Write a framed line at once."""
+    sys.stdout.write(wire.frame(document))
+    sys.stdout.flush()
+
+
+def answer(home, command, arguments):
+    """Return what a command answers; ``follow`` has emitted its own by then and returns None."""
+    from .home import Fault
+
+    fewest, most = ARITY.get(command, (1, 0))
+    if not fewest <= len(arguments) <= most:
+        raise Fault("bad-job", "usage: [--home DIR] %s [ARGUMENT ...]" % "|".join(wire.COMMANDS))
+    if command in (wire.PROBE, wire.CHECK):
+        root = system_root(arguments)
+        if command == wire.PROBE:
+            from .probe import probe
+
+            return probe(root, home)
+        from .check import check
+
+        return check(home, root)
+    if command == wire.START:
+        from .start import start
+
+        return start(home, *arguments)
+    if command == wire.UNLOCK:
+        from .home import DeviceLock, path
+
+        os.makedirs(path(home), mode=0o700, exist_ok=True)
+        unlocked, holder = DeviceLock(home).unlock()
+        return {"unlocked": unlocked, "holder": holder}
+    if command == wire.FOLLOW:
+        from .follow import follow
+
+        return follow(home, arguments[0], int(arguments[1]), emit)
+    from . import runs
+
+    commands = {
+        wire.STATUS: runs.status,
+        wire.LIST: runs.list_runs,
+        wire.STOP: runs.stop,
+        wire.COLLECT: runs.collect,
+        wire.REMOVE: runs.remove,
+    }
+    return commands[command](home, *arguments)
+
+
+def system_root(arguments):
+    """Return the folder after ``--system-root``, or the root."""
+    from .home import Fault
+
+    if not arguments:
+        return "/"
+    if len(arguments) != 2 or arguments[0] != "--system-root":
+        raise Fault("bad-job", "usage: probe|check [--system-root DIR]")
+    return arguments[1]
+
+
+def main(arguments=None):
+    """Run a command and return the exit status."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    os.umask(0o077)
+    if arguments and arguments[0] == entry.WORKER:
+        from .worker import main as work
+
+        return work(*arguments[1:])
+    if arguments and arguments[0] == entry.SUPERVISE:
+        from .supervisor import main as supervise
+
+        return supervise(*arguments[1:])
+    from .home import DEFAULT, Fault
+
+    home = DEFAULT
+    if len(arguments) > 1 and arguments[0] == "--home":
+        home, arguments = arguments[1], arguments[2:]
+    try:
+        document = answer(os.path.abspath(os.path.expanduser(home)), arguments[0] if arguments else "", arguments[1:])
+        if document is not None:
+            emit(document)
+    except BrokenPipeError:
+        os._exit(1)  # the host has gone; there is nobody to tell
+    except Fault as fault:
+        emit({"error": fault.document()})
+        return 1
+    except Exception as error:
+        import traceback
+
+        tail = traceback.format_exc()[-1500:]
+        emit({"error": Fault("internal", "%s: %s" % (type(error).__name__, error), traceback=tail).document()})
+        return 1
+    return 0

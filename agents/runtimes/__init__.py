@@ -1,0 +1,16 @@
+"""Runtimes: what executes a model. A new one is a new module with a class ``Runtime`` and one line here."""
+
+from importlib import import_module
+
+MODULES = {
+    "onnxruntime": "onnx_runtime",
+    "litert": "litert",
+    "torch": "pytorch",
+    "tensorrt": "tensor_rt",
+    "null": "null",
+}
+
+
+def load(part, folder):
+    """Return the runtime that a part asks for; its library is not imported yet."""
+    return import_module("." + MODULES[part["runtime"]], __name__).Runtime(part, folder)

@@ -1,0 +1,117 @@
+"""``start``: checks a job, takes the device, and leaves a supervisor behind in a session of its own."""
+
+import contextlib
+import hashlib
+import os
+import sys
+import time
+
+from . import entry, system, wire
+from .home import DeviceLock, Fault, Journal, RUN_ID, no_space, path, read_json, take_reserve, write_json
+
+MAX_JOB_BYTES = 8 << 20
+ERRORS_FILE = "supervisor.txt"
+
+
+def check_job(job):
+    """Raise Fault bad-job where a job is not one that this agent understands. The shape in full is the host's to check."""
+    if not isinstance(job, dict):
+        raise Fault("bad-job", "the job is not a JSON object")
+    if job.get("wire") != wire.WIRE_VERSION:
+        raise Fault("bad-job", "the job speaks version %r, this agent %d" % (job.get("wire"), wire.WIRE_VERSION))
+    if not isinstance(job.get("run"), str) or not RUN_ID.fullmatch(job["run"]):
+        raise Fault("bad-job", "the job has no usable run id")
+    parts = job.get("parts")
+    if not isinstance(parts, list) or not parts:
+        raise Fault("bad-job", "the job has no parts")
+    for part in parts:
+        if not isinstance(part, dict) or part.get("runtime") not in wire.RUNTIMES:
+            raise Fault("bad-job", "a part has no runtime that this agent knows")
+        scenario = part.get("scenario")
+        if not isinstance(scenario, dict) or scenario.get("name", "single-stream") not in wire.SCENARIOS:
+            raise Fault("bad-job", "a part has no scenario that this agent knows")
+        for name in ("model", "inputs", "golden"):
+            if part.get(name):
+                part[name] = os.path.abspath(os.path.expanduser(part[name]))
+                if not os.path.exists(part[name]):
+                    raise Fault("bad-job", "there is no file %s on this device" % part[name])
+
+
+def agent_sha256():
+    """Return the hash of the archive that this agent runs from, or None where it runs from a folder."""
+    if not os.path.isfile(entry.ARCHIVE):
+        return None
+    with open(entry.ARCHIVE, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def start(home, job_path):
+    """Start a run and return {"run", "pid"}.
+
+    Raises
+    ------
+    Fault
+        bad-job, busy (with who holds the device since when), no-space.
+    """
+    job = read_json(os.path.expanduser(job_path), MAX_JOB_BYTES)
+    check_job(job)
+    try:
+        os.makedirs(path(home, wire.RUNS_FOLDER), mode=0o700, exist_ok=True)
+        lock = DeviceLock(home)
+        lock.take()
+        return launch(home, job, lock)
+    except OSError as error:
+        if no_space(error):
+            raise Fault("no-space", "the device has no room for a run below %s" % path(home)) from error
+        raise
+
+
+def launch(home, job, lock):
+    """Fork the supervisor, write down who it is, and let it go. The run's folder appears when all that is done."""
+    final = path(home, wire.RUNS_FOLDER, job["run"])
+    if os.path.exists(final):
+        raise Fault("bad-job", "this device has a run %s already" % job["run"], run=job["run"])
+    folder = path(home, wire.RUNS_FOLDER, ".new-" + job["run"])
+    discard(folder)
+    os.mkdir(folder, 0o700)
+    try:
+        write_json(os.path.join(folder, wire.JOB_FILE), job)
+        take_reserve(folder)
+        ready_in, ready_out = os.pipe()
+        log = os.open(os.path.join(folder, ERRORS_FILE), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        pid = os.fork()
+        if pid == 0:
+            os.close(ready_out)
+            become_supervisor(os.path.abspath(final), log, lock.file, ready_in)
+        who = system.identity(pid)
+        lock.sign(dict(who, run=job["run"], holder=job.get("holder", ""), since=time.time()))
+        Journal(folder).write("started", agent_sha256=agent_sha256(), **who)
+        os.rename(folder, final)
+        os.write(ready_out, b"go")
+    except BaseException:
+        discard(folder)  # the supervisor, if there is one, reads the end of its pipe and leaves
+        raise
+    return {"run": job["run"], "pid": pid}
+
+
+def become_supervisor(folder, log, lock, ready):
+    """In the forked child: a session of its own, nothing of ours left open, a fresh and lean interpreter."""
+    try:
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for target, source in enumerate((nothing, nothing, log)):
+            os.dup2(source, target)
+        for end in (lock, ready):
+            os.set_inheritable(end, True)
+        os.chdir("/")
+        os.execv(sys.executable, [sys.executable, "-S", entry.ARCHIVE, entry.SUPERVISE, folder, str(lock), str(ready)])
+    finally:
+        os._exit(127)
+
+
+def discard(folder):
+    """Remove what an earlier start left half-made."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
