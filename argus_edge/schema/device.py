@@ -66,7 +66,12 @@ class PowerMode(Model):
 
     name: str
     watts: float | None = None
-    max_clock_khz: int | None = None
+    max_clock_khz: int | None = Field(default=None, description="Of the CPU.")
+    cores: int | None = Field(default=None, description="CPU cores that stay on in this mode; None: all.")
+    gpu_max_clock_khz: int | None = None
+    bandwidth_bytes_s: float | None = Field(
+        default=None, description="Where the mode has a memory clock of its own; else the profile's figure holds."
+    )
     source: str
 
 
@@ -79,6 +84,13 @@ class Profile(Model):
     aliases: list[str] = Field(default_factory=list)
     match: list[str] = Field(
         default_factory=list, description="Substrings of the device-tree model that identify the board."
+    )
+    match_firmware: list[str] = Field(
+        default_factory=list,
+        description="Beginnings of the firmware text (e.g. 'R36') that tell images of one board apart; empty: any.",
+    )
+    match_gpu: list[str] = Field(
+        default_factory=list, description="Substrings of the GPU's name, for hosts that have no device tree."
     )
     cores: int | None = None
     memory_bytes: list[int] = Field(default_factory=list, description="Sizes it is sold with.")
