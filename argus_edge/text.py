@@ -17,7 +17,7 @@ ELLIPSIS = "…"
 
 
 def clean(text: str, *, limit: int = 500, lines: bool = False) -> str:
-    """Return untrusted text as it may be shown.
+    r"""Return untrusted text as it may be shown.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def clean(text: str, *, limit: int = 500, lines: bool = False) -> str:
 
     Examples
     --------
-    >>> clean("\\x1b[31mhot\\x1b[0m\\x07\\nboard")
+    >>> clean("\x1b[31mhot\x1b[0m\x07\nboard")
     'hot board'
     >>> clean("x" * 10, limit=4)
     'xxx…'

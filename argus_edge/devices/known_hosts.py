@@ -1,4 +1,4 @@
-"""OpenSSH's known_hosts: which key a host may show, by plain line, hashed line or certificate authority; what is revoked."""
+"""OpenSSH's known_hosts: which key a host may show, by name, hashed name or certificate authority; what is revoked."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def parse(text: str, file: str = "") -> list[Line]:
 
 
 def matches(hosts: str, name: str) -> bool:
-    """Tell whether a line's host field covers a name (``host`` or ``[host]:port``): patterns, negations, hashed names."""
+    """Tell whether a line's host field covers a name (``host`` or ``[host]:port``): patterns, negations, hashes."""
     name = name.lower()
     found = False
     for pattern in hosts.split(","):
@@ -127,8 +127,8 @@ def lines_for(lines: Sequence[Line], name: str) -> list[Line]:
 def algorithms(lines: Sequence[Line]) -> tuple[str, ...]:
     """Return the host key algorithms to offer, best first, given the lines that speak of the host.
 
-    Certificates are asked for only where an authority is listed; listed key types come before others, so that a host with several
-    keys shows the one that can be checked.
+    Certificates are asked for only where an authority is listed; listed key types come before others, so that a host
+    with several keys shows the one that can be checked.
     """
     certified = any(line.marker == "@cert-authority" for line in lines)
     certificates = [name + CERTIFICATE_SUFFIX for name in PLAIN_ALGORITHMS] if certified else []
@@ -142,7 +142,9 @@ def fingerprint(key: bytes) -> str:
     return "SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
 
 
-def judge(lines: Sequence[Line], host: str, key: bytes, certificate: bytes | None, *, now: float | None = None) -> Verdict:
+def judge(
+    lines: Sequence[Line], host: str, key: bytes, certificate: bytes | None, *, now: float | None = None
+) -> Verdict:
     """Say whether a host may show this key.
 
     Parameters
@@ -190,15 +192,18 @@ def check_certificate(
 ) -> str:
     """Return why a host certificate does not hold, or an empty string where it does.
 
-    It must be a host certificate, signed by a listed authority that is not revoked, made out to this host by name, valid now, without
-    critical options (none are defined for hosts), and its signature must be right (OpenSSH's PROTOCOL.certkeys).
+    It must be a host certificate, signed by a listed authority that is not revoked, made out to this host by name,
+    valid now, without critical options (none are defined for hosts), and its signature must be right (OpenSSH's
+    PROTOCOL.certkeys).
     """
     kind = _key_type(certificate)
     try:
         parsed = load_ssh_public_identity(kind.encode() + b" " + base64.b64encode(certificate))
         if not isinstance(parsed, SSHCertificate):
             return "it is not a certificate"
-        authority = base64.b64decode(parsed.signature_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).split()[1])
+        authority = base64.b64decode(
+            parsed.signature_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).split()[1]
+        )
         if parsed.type is not SSHCertificateType.HOST:
             return "it is a user's certificate, not a host's"
         if any(line.key == authority for line in revoked):
@@ -222,7 +227,7 @@ def check_certificate(
 
 
 def accept(file: Path, name: str, key: bytes, *, replace: bool) -> None:
-    """Add a host's key to a known_hosts file; with ``replace`` drop the plain lines for that name, kept in ``FILE.old``.
+    """Add a host's key to a known_hosts file; with ``replace`` drop the plain lines for that name (copy: ``FILE.old``).
 
     Raises
     ------
@@ -235,7 +240,11 @@ def accept(file: Path, name: str, key: bytes, *, replace: bool) -> None:
     kept = old.splitlines()
     if replace:
         _write(target.with_name(target.name + ".old"), old)
-        kept = [raw for raw in kept if not any(line.marker == "" and matches(line.hosts, name) for line in parse(_text(raw)))]
+        kept = [
+            raw
+            for raw in kept
+            if not any(line.marker == "" and matches(line.hosts, name) for line in parse(_text(raw)))
+        ]
     kept.append(f"{name} {_key_type(key)} {base64.b64encode(key).decode()}".encode())
     _write(target, b"\n".join(kept) + b"\n")
 

@@ -1,4 +1,4 @@
-"""This machine as a device: the same seam as a board behind SSH, without a link."""
+"""The host itself as a device: the same seam as a board behind SSH, without a link."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ class LocalTransport:
                 chunk = chunks.get(timeout=silence)
             except queue.Empty:
                 raise DeviceUnreachableError(
-                    f"Nothing was heard for {silence:g} s.", where=self.description, next_step="look whether it is overloaded"
+                    f"Nothing was heard for {silence:g} s.",
+                    where=self.description,
+                    next_step="look whether it is overloaded",
                 ) from None
             if not chunk:
                 yield from splitter.end()
@@ -106,7 +108,9 @@ class LocalTransport:
             raise InputError(f"Cannot read the file: {error.strerror}.", where=str(local)) from error
         if sha256_file(target) != sha256:
             target.unlink()
-            raise RunFailedError("The copy has a wrong hash.", where=str(target), next_step="has the file changed? try again")
+            raise RunFailedError(
+                "The copy has a wrong hash.", where=str(target), next_step="has the file changed? try again"
+            )
         return size
 
     def get(self, remote: str, local: Path, *, limit: int, progress: Progress | None = None) -> None:

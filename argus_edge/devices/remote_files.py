@@ -1,7 +1,8 @@
 """Files over a plain command channel: the scripts that run on the board, and what they answer.
 
-No SFTP: a board may have none (dropbear), and a stream into ``dd`` is faster. Every path is an argument of a fixed script, never part
-of it. Answers are one line behind a random word, so that a login banner on stdout cannot be taken for one.
+No SFTP: a board may have none (dropbear), and a stream into ``dd`` is faster. Every path is an argument of a fixed
+script, never part of it. Answers are one line behind a random word, so that a login banner on stdout cannot be taken
+for one.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ echo "$mark part" $size
 """
 )
 
-# mark final part sha256 size block: stdin goes into the part from that block on; a whole and right part becomes the file.
-# dd seeks instead of appending: a write of an older, dead connection that arrives late lands where the same bytes belong.
+# mark final part sha256 size block: stdin goes into the part from that block on; a whole and right part becomes the
+# file. dd seeks instead of appending: a write of an older, dead connection that arrives late lands where the same bytes
+# belong.
 STORE = (
     _HASH
     + """

@@ -13,8 +13,9 @@ _UNSAFE = re.compile(r"['\\!\x00-\x1f\x7f]")
 def command_line(argv: Sequence[str]) -> str:
     r"""Return the string that makes any login shell run exactly this argument vector.
 
-    An argument of plain characters stands as it is, one with blanks or other marks in single quotes. Where an argument holds
-    what shells read differently inside quotes, the whole vector travels as octal escapes that only ``/bin/sh`` decodes.
+    An argument of plain characters stands as it is, one with blanks or other marks in single quotes. Where an argument
+    holds what shells read differently inside quotes, the whole vector travels as octal escapes that only ``/bin/sh``
+    decodes.
 
     Raises
     ------
@@ -31,9 +32,7 @@ def command_line(argv: Sequence[str]) -> str:
     if not argv or any("\0" in argument for argument in argv):
         raise ValueError("a command needs at least one argument, and none may hold a NUL character")
     if not any(_UNSAFE.search(argument) for argument in argv):
-        return " ".join(
-            argument if _BARE.fullmatch(argument) else f"'{argument}'" for argument in argv
-        )
+        return " ".join(argument if _BARE.fullmatch(argument) else f"'{argument}'" for argument in argv)
     quoted = " ".join("'" + argument.replace("'", "'\\''") + "'" for argument in argv)
     octal = "".join(f"\\0{byte:03o}" for byte in f"exec {quoted}".encode("utf-8", "surrogateescape"))
     return f"""/bin/sh -c 'eval "$(printf %b "$0")"' '{octal}'"""

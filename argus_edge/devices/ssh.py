@@ -1,9 +1,8 @@
-"""A board behind SSH: commands and files over one connection, reopened when it was lost. See the seam in `transport`."""
+"""A board behind SSH: commands and files over one connection, reopened when it was lost; see `transport`."""
 
 from __future__ import annotations
 
 import contextlib
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -173,7 +172,8 @@ class SshTransport:
             found = [line.partition(mark + " ")[2] for line in done.stdout.splitlines() if mark + " " in line]
             if not found or not found[0].startswith("/"):
                 raise RunFailedError(
-                    f"The device does not run commands as expected: {clean(done.stdout + done.stderr, limit=200) or 'no answer'}.",
+                    "The device does not run commands as expected: "
+                    f"{clean(done.stdout + done.stderr, limit=200) or 'no answer'}.",
                     where=self.description,
                     next_step="does `ssh … /bin/sh -c 'echo hello'` print hello? is the login restricted?",
                 )
@@ -196,7 +196,9 @@ class SshTransport:
         sent = 0
         for attempt in (1, 2):
             mark = files.new_mark()
-            done = self.run(files.script(files.LOOK, mark, final, part, sha256), timeout=patience, limit=files.MAX_ANSWER_BYTES)
+            done = self.run(
+                files.script(files.LOOK, mark, final, part, sha256), timeout=patience, limit=files.MAX_ANSWER_BYTES
+            )
             answer = files.find_answer(done.stdout, mark)
             if answer is None:
                 raise files.failure(done.status, done.stderr, final, self.description)
@@ -213,7 +215,15 @@ class SshTransport:
         raise files.failure(done.status, done.stderr, final, self.description)
 
     def _store(
-        self, local: Path, final: str, part: str, sha256: str, size: int, block: int, patience: float, progress: Progress | None
+        self,
+        local: Path,
+        final: str,
+        part: str,
+        sha256: str,
+        size: int,
+        block: int,
+        patience: float,
+        progress: Progress | None,
     ) -> tuple[int, Completed]:
         """Stream a file from a block on into the board's part file; return the bytes sent and how the script ended."""
         link = self.connect()
@@ -250,7 +260,9 @@ class SshTransport:
         link = self.connect()
         mark, err = files.new_mark(), Capture(files.MAX_ANSWER_BYTES)
         where = f"{self.description}:{clean(remote, limit=200)}"
-        with self._channel(link, files.script(files.SEND, mark, self._expand(remote)), time.monotonic() + CONNECT_S) as channel:
+        with self._channel(
+            link, files.script(files.SEND, mark, self._expand(remote)), time.monotonic() + CONNECT_S
+        ) as channel:
             channel.shutdown_write()
             _in_background(_drain_stderr, channel, err)
             channel.settimeout(60.0)

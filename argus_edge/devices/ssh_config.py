@@ -19,7 +19,9 @@ DEFAULT_IDENTITIES = ("id_ed25519", "id_ecdsa", "id_rsa")
 DEFAULT_USER_KNOWN_HOSTS = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2")
 DEFAULT_SYSTEM_KNOWN_HOSTS = ("/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
 _MAX_INCLUDE_DEPTH = 16
-_ADDRESS = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?:\[(?P<bracketed>[^\]\s]+)\]|(?P<host>[^:\s\[\]]+))(?::(?P<port>\d{1,5}))?")
+_ADDRESS = re.compile(
+    r"(?:(?P<user>[^@\s]+)@)?(?:\[(?P<bracketed>[^\]\s]+)\]|(?P<host>[^:\s\[\]]+))(?::(?P<port>\d{1,5}))?"
+)
 _BARE_IPV6 = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.%\w]*)")
 
 
@@ -65,7 +67,13 @@ def parse_address(address: str) -> tuple[str | None, str, int | None]:
     parts = match.groupdict() if match else {}
     host = parts.get("bracketed") or parts.get("host") or ""
     port = int(parts["port"]) if parts.get("port") else None
-    if not host or host.startswith("-") or (parts.get("user") or "").startswith("-") or port == 0 or (port or 0) > 65535:
+    if (
+        not host
+        or host.startswith("-")
+        or (parts.get("user") or "").startswith("-")
+        or port == 0
+        or (port or 0) > 65535
+    ):
         raise UsageError(
             f"Not an address: {clean(address, limit=100)!r}.", next_step="write it as user@host or user@host:port"
         )
@@ -132,7 +140,9 @@ def resolve(address: str, config: paramiko.SSHConfig, *, jumps: tuple[str, ...] 
     try:
         options = config.lookup(alias)
         configured_port = int(options.get("port", paramiko.config.SSH_PORT))
-    except Exception as error:  # paramiko: ConfigParseError, CouldNotCanonicalize, ImportError for Match exec, ValueError
+    except (
+        Exception
+    ) as error:  # paramiko: ConfigParseError, CouldNotCanonicalize, ImportError for Match exec, ValueError
         raise UsageError(f"Cannot apply the ssh_config: {error}.", where=alias) from error
     if jumps is None:
         jumps = _jumps(options.get("proxyjump"))
@@ -142,14 +152,16 @@ def resolve(address: str, config: paramiko.SSHConfig, *, jumps: tuple[str, ...] 
                 where=alias,
                 next_step="use ProxyJump for it",
             )
-    identities = options.get("identityfile") or []
+    identities: list[str] = options.get("identityfile") or []
     configured = [Path(name).expanduser() for name in identities if name.lower() != "none"]
     return Target(
         address=address,
         host=options.get("hostname", alias),
         port=port or configured_port,
         user=user or options.get("user") or getpass.getuser(),
-        identity_files=tuple(configured if identities else [Path("~/.ssh", name).expanduser() for name in DEFAULT_IDENTITIES]),
+        identity_files=tuple(
+            configured if identities else [Path("~/.ssh", name).expanduser() for name in DEFAULT_IDENTITIES]
+        ),
         identities_configured=bool(identities),
         identities_only=options.get("identitiesonly", "no").lower() == "yes",
         use_agent=options.get("identityagent", "").lower() != "none",

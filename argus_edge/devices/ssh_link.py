@@ -1,4 +1,4 @@
-"""One authenticated SSH connection: opened through jump hosts, its host key judged, watched so that a dead link is noticed."""
+"""One authenticated SSH connection: opened through jump hosts, its host key judged, watched for a dead link."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ class Link:
     def _watch(self) -> None:
         """Ask for a sign of life when nothing was heard; close the link when none comes.
 
-        Kernel keepalive sees only the first hop: behind a jump host or a proxy, only the far sshd's answer proves the way.
+        Kernel keepalive sees only the first hop: behind a jump host or a proxy, only the far sshd's answer proves the
+        way.
         """
         asked: threading.Thread | None = None
         while not self._closed.wait(1.0) and self.transport.is_active():
@@ -126,7 +127,9 @@ def open_link(target: Target, config: paramiko.SSHConfig, *, accept: Accept | No
     beneath: Link | None = None
     if target.jumps:
         if hops >= MAX_HOPS:
-            raise UsageError("The jump hosts form a circle.", where=target.address, next_step="mend ProxyJump in ssh_config")
+            raise UsageError(
+                "The jump hosts form a circle.", where=target.address, next_step="mend ProxyJump in ssh_config"
+            )
         *rest, last = target.jumps
         beneath = open_link(resolve(last, config, jumps=tuple(rest) or None), config, hops=hops + 1)
     transport: paramiko.Transport | None = None
@@ -148,7 +151,7 @@ Accept = Callable[[Target, known_hosts.Verdict, bytes], bool]
 
 
 def keep_alive(sock: socket.socket) -> None:
-    """Let the kernel notice a dead peer: idle after 4 s, probed every 2 s, given up after 8 s; unacknowledged data likewise."""
+    """Let the kernel notice a dead peer within 8 s, idle or in the middle of sending."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # The names differ between systems; what one lacks, the SSH-level question makes up for.
@@ -171,7 +174,9 @@ def _connect(target: Target) -> socket.socket:
         ) from error
     except TimeoutError as error:
         raise DeviceUnreachableError(
-            f"No answer within {CONNECT_S:g} s.", where=where, next_step="is the device switched on and on this network?"
+            f"No answer within {CONNECT_S:g} s.",
+            where=where,
+            next_step="is the device switched on and on this network?",
         ) from error
     except OSError as error:
         refused = error.errno == errno.ECONNREFUSED
@@ -212,7 +217,7 @@ def _handshake(target: Target, sock: _Heard) -> paramiko.Transport:
     except (paramiko.SSHException, OSError, EOFError) as error:
         transport.close()
         raise DeviceUnreachableError(
-            f"What answers there does not speak SSH as we need it: {clean(str(error), limit=200) or type(error).__name__}.",
+            f"What answers there speaks no SSH we can use: {clean(str(error), limit=200) or type(error).__name__}.",
             where=str(target),
             next_step="is this the right port? does `ssh` itself connect?",
         ) from error
@@ -234,14 +239,16 @@ def _check_host_key(target: Target, transport: paramiko.Transport, accept: Accep
     where = f"{target}{listed_at}"
     if verdict.kind == "changed":
         raise DeviceUntrustedError(
-            f"The device's host key has CHANGED. It shows {shown}. The device was reinstalled, another one has its address, "
-            "or somebody is in between.",
+            f"The device's host key has CHANGED. It shows {shown}. "
+            "The device was reinstalled, another one has its address, or somebody is in between.",
             where=where,
             next_step=f"if you know why, {compare}{command} --replace",
         )
     if verdict.kind == "revoked":
         raise DeviceUntrustedError(
-            f"The device's host key {shown} is revoked.", where=where, next_step="do not connect; ask whoever revoked it"
+            f"The device's host key {shown} is revoked.",
+            where=where,
+            next_step="do not connect; ask whoever revoked it",
         )
     if verdict.kind == "certificate":
         raise DeviceUntrustedError(
@@ -258,7 +265,8 @@ def _authenticate(target: Target, transport: paramiko.Transport) -> None:
     allowed = _try_none(target, transport)
     if allowed is None:
         return
-    tried, notes = 0, []
+    tried = 0
+    notes: list[str] = []
     with _agent_keys(target, notes) as keys:
         for key in _keys(target, keys, notes):
             tried += 1
@@ -282,9 +290,9 @@ def _authenticate(target: Target, transport: paramiko.Transport) -> None:
     if allowed and "publickey" not in allowed:
         notes.append(f"it allows only {clean(', '.join(allowed), limit=100)}")
     port = "" if target.port == paramiko.config.SSH_PORT else f"-p {target.port} "
+    shown = {0: "us: there was no key to show", 1: "our key"}.get(tried, f"our {tried} keys")
     raise DeviceUntrustedError(
-        f"The device refused {'our key' if tried == 1 else f'our {tried} keys' if tried else 'us: there was no key to show'}"
-        + (f" ({'; '.join(notes)})." if notes else "."),
+        f"The device refused {shown}" + (f" ({'; '.join(notes)})." if notes else "."),
         where=str(target),
         next_step=f"ssh-copy-id {port}{shlex.quote(f'{target.user}@{target.host}')}",
     )

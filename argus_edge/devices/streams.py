@@ -29,8 +29,8 @@ class Capture:
 class LineSplitter:
     """Chunks of bytes into lines of text.
 
-    A line longer than the protocol allows comes out cut, one byte over the limit, so that its reader can tell; the rest of it
-    is dropped.
+    A line longer than the protocol allows comes out cut, one byte over the limit, so that its reader can tell; the
+    rest of it is dropped.
     """
 
     def __init__(self, limit: int = MAX_LINE_BYTES + 1) -> None:

@@ -1,4 +1,4 @@
-"""An SSH server on a loopback port with keys and folders of its own: OpenSSH's sshd where there is one, else asyncssh."""
+"""An SSH server on a loopback port, with its own keys and folders: OpenSSH's sshd where there is one, else asyncssh."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Sshd:
         """The server's key as a known_hosts line."""
         return f"[127.0.0.1]:{self.port} " + " ".join(public_key(self.host_key).split()[:2])
 
-    def config(self, *, name: str = "config", known_hosts: str | None = None, extra: str = "", port: int | None = None) -> Path:
+    def config(
+        self, *, name: str = "config", known_hosts: str | None = None, extra: str = "", port: int | None = None
+    ) -> Path:
         """Write an ssh_config that reaches this server as ``board`` and by its address, trusting its key."""
         known = self.folder / f"{name}.known_hosts"
         line = self.host_key_line if port is None else self.host_key_line.replace(str(self.port), str(port), 1)
@@ -67,7 +69,9 @@ def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path
         subprocess.run([KEYGEN, "-q", "-t", kind, "-N", passphrase, "-C", "test", "-f", str(path)], check=True)
     else:
         asyncssh = pytest.importorskip("asyncssh")
-        key = asyncssh.generate_private_key({"ed25519": "ssh-ed25519", "rsa": "ssh-rsa", "ecdsa": "ecdsa-sha2-nistp256"}[kind])
+        key = asyncssh.generate_private_key(
+            {"ed25519": "ssh-ed25519", "rsa": "ssh-rsa", "ecdsa": "ecdsa-sha2-nistp256"}[kind]
+        )
         key.write_private_key(str(path), passphrase=passphrase or None)
         key.write_public_key(f"{path}.pub")
     path.chmod(0o600)
@@ -92,8 +96,8 @@ def serve(
 ):
     """Run a server for the length of a context.
 
-    ``force_command`` runs instead of what the client asks, which it finds in $SSH_ORIGINAL_COMMAND: a login shell that is not
-    POSIX, or one that talks. ``in_process`` takes asyncssh even where there is an sshd.
+    ``force_command`` runs instead of what the client asks, which it finds in $SSH_ORIGINAL_COMMAND: a login shell that
+    is not POSIX, or one that talks. ``in_process`` takes asyncssh even where there is an sshd.
     """
     folder.mkdir(parents=True, exist_ok=True)
     home = folder / "home"
@@ -113,7 +117,8 @@ def _serve_openssh(server: Sshd, force_command: str | None, host_certificate: Pa
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     config = server.folder / "sshd_config"
     config.write_text(
-        f"ListenAddress 127.0.0.1\nPort {server.port}\nHostKey {server.host_key}\nPidFile none\nUsePAM no\nStrictModes no\n"
+        f"ListenAddress 127.0.0.1\nPort {server.port}\nHostKey {server.host_key}\n"
+        "PidFile none\nUsePAM no\nStrictModes no\n"
         f"AuthorizedKeysFile {server.user_key}.pub\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
         f"SetEnv HOME={server.home}\nUseDNS no\nPrintMotd no\nMaxStartups 200\nMaxSessions 200\n"
         # A shell of our own, so that the tests do not depend on the account's.
@@ -121,15 +126,15 @@ def _serve_openssh(server: Sshd, force_command: str | None, host_certificate: Pa
         + (f"HostCertificate {host_certificate}\n" if host_certificate else "")
         + options
     )
-    log = open(server.folder / "sshd.log", "w")
-    process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stdout=log, stderr=log, start_new_session=True)
+    with open(server.folder / "sshd.log", "w") as log:
+        command = [SSHD, "-D", "-e", "-f", str(config)]
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
         _wait_for(server.port, lambda: process.poll() is None, server.folder / "sshd.log")
         yield
     finally:
         process.terminate()
         process.wait(10)
-        log.close()
 
 
 def _wait_for(port: int, alive, log: Path) -> None:
@@ -150,8 +155,14 @@ def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: P
     async def handle(process) -> None:
         environment = {**os.environ, "HOME": str(server.home), "SSH_ORIGINAL_COMMAND": process.command or ""}
         child = await asyncio.create_subprocess_exec(
-            "/bin/sh", "-c", force_command or process.command or "", env=environment, cwd=server.home,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            "/bin/sh",
+            "-c",
+            force_command or process.command or "",
+            env=environment,
+            cwd=server.home,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
         )
         await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
         process.exit(await child.wait())
@@ -163,9 +174,14 @@ def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: P
 
     async def start():
         return await asyncssh.create_server(
-            Server, "127.0.0.1", server.port, server_host_keys=[str(server.host_key)], encoding=None,
+            Server,
+            "127.0.0.1",
+            server.port,
+            server_host_keys=[str(server.host_key)],
+            encoding=None,
             server_host_certs=[str(host_certificate)] if host_certificate else (),
-            authorized_client_keys=f"{server.user_key}.pub", process_factory=handle,
+            authorized_client_keys=f"{server.user_key}.pub",
+            process_factory=handle,
         )
 
     listener = loop.run_until_complete(start())

@@ -1,0 +1,177 @@
+"""The user's boards: a YAML file in the user's config folder, readable by the user alone."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import yaml
+from pydantic import ValidationError
+
+from argus_edge.artifacts import host_errors, read_file, write_text
+from argus_edge.devices.ssh_config import parse_address
+from argus_edge.errors import InputError, UsageError
+from argus_edge.schema.device import DeviceEntry
+from argus_edge.text import clean
+
+LOCAL = "local"
+ENVIRONMENT = "ARGUS_EDGE_CONFIG"
+FILE = "devices.yaml"
+MAX_BYTES = 4 << 20
+
+
+def config_folder() -> Path:
+    """Return the folder of the user's settings: ``$ARGUS_EDGE_CONFIG``, else the system's usual place."""
+    override = os.environ.get(ENVIRONMENT)
+    return Path(override).expanduser() if override else Path(platformdirs.user_config_dir("argus-edge"))
+
+
+def local_entry() -> DeviceEntry:
+    """Return the built-in device: this machine, with the interpreter that runs us."""
+    return DeviceEntry(name=LOCAL, python=sys.executable)
+
+
+class Inventory:
+    """The entries of one inventory file.
+
+    Parameters
+    ----------
+    path
+        The file; None: ``devices.yaml`` in the user's config folder. A missing file is an empty inventory.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or an entry does not hold.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or config_folder() / FILE
+        self.entries: dict[str, DeviceEntry] = self._read() if self.path.exists() else {}
+
+    def _read(self) -> dict[str, DeviceEntry]:
+        where = str(self.path)
+        try:
+            document = yaml.safe_load(read_file(self.path, limit=MAX_BYTES)) or {}
+        except (yaml.YAMLError, RecursionError, UnicodeDecodeError) as error:
+            raise InputError(f"The inventory is not YAML: {clean(str(error), limit=300)}.", where=where) from error
+        devices = document.get("devices", {}) if isinstance(document, dict) else None
+        if not isinstance(devices, dict):
+            raise InputError("The inventory has no mapping `devices`.", where=where, next_step="see docs/devices.md")
+        return {str(name): self._entry(str(name), fields, where) for name, fields in devices.items()}
+
+    @staticmethod
+    def _entry(name: str, fields: Any, where: str) -> DeviceEntry:
+        if not isinstance(fields, dict):
+            raise InputError(f"The entry {clean(name, limit=64)!r} is not a mapping.", where=where)
+        try:
+            entry = DeviceEntry(**{**fields, "name": name})
+        except (ValidationError, TypeError) as error:
+            detail = error.errors()[0] if isinstance(error, ValidationError) else None
+            what = f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" if detail else str(error)
+            raise InputError(f"The entry {clean(name, limit=64)!r} does not hold: {what}.", where=where) from error
+        if entry.host is not None:
+            parse_address(entry.host)
+        return entry
+
+    def save(self) -> None:
+        """Write the file whole, 0600, its folder 0700."""
+        with host_errors(self.path):
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        devices = {
+            name: entry.model_dump(exclude={"name"}, exclude_defaults=True) for name, entry in self.entries.items()
+        }
+        write_text(self.path, yaml.safe_dump({"devices": devices}, sort_keys=False, allow_unicode=True), private=True)
+
+    def add(self, entry: DeviceEntry, *, replace: bool = False) -> None:
+        """Add an entry and write the file.
+
+        Raises
+        ------
+        UsageError
+            The name is taken (and ``replace`` is not set) or reserved, or the address is none.
+        """
+        if entry.name in (LOCAL, "all"):
+            raise UsageError(f"The name {entry.name!r} is reserved.", next_step="choose another name")
+        if entry.host is None:
+            raise UsageError(
+                "A device needs an address.", next_step=f"argus-edge device add {entry.name} --host USER@HOST"
+            )
+        parse_address(entry.host)
+        if entry.name in self.entries and not replace:
+            raise UsageError(
+                f"There is a device {entry.name!r} already.",
+                where=str(self.path),
+                next_step="add --replace to change it",
+            )
+        self.entries[entry.name] = entry
+        self.save()
+
+    def remove(self, name: str) -> DeviceEntry:
+        """Remove an entry, write the file, and return the entry."""
+        if name not in self.entries:
+            raise unknown_device(name, list(self.entries))
+        entry = self.entries.pop(name)
+        self.save()
+        return entry
+
+    def get(self, name: str) -> DeviceEntry:
+        """Return the device of a name: an entry, ``local``, or an address that is not saved.
+
+        Raises
+        ------
+        UsageError
+            There is none; the next step is the command that adds it.
+        """
+        if name in self.entries:
+            return self.entries[name]
+        if name == LOCAL:
+            return local_entry()
+        if "@" in name:
+            _, host, _ = parse_address(name)
+            return DeviceEntry(name=entry_name(host), host=name)
+        raise unknown_device(name, list(self.entries))
+
+    def select(self, names: str, *, tag: str | None = None) -> list[DeviceEntry]:
+        """Return the devices of a comma-separated list, or all with ``all``, narrowed to a tag.
+
+        Raises
+        ------
+        UsageError
+            A name is unknown, or nothing is left.
+        """
+        if names == "all":
+            chosen = list(self.entries.values())
+        else:
+            chosen = [self.get(name.strip()) for name in dict.fromkeys(names.split(",")) if name.strip()]
+        if tag is not None:
+            chosen = [entry for entry in chosen if tag in entry.tags]
+        if not chosen:
+            raise UsageError(
+                "No device is left to use." if self.entries else "There is no device in the inventory.",
+                where=str(self.path),
+                next_step="argus-edge device list" if self.entries else "argus-edge device add NAME --host USER@HOST",
+            )
+        return chosen
+
+
+def entry_name(host: str) -> str:
+    """Return a valid entry's name for a host."""
+    name = "".join(letter if letter.isascii() and (letter.isalnum() or letter in ".-") else "-" for letter in host)
+    return name.strip("-.")[:64] or "device"
+
+
+def unknown_device(name: str, known: list[str]) -> UsageError:
+    """Return the error for a name that the inventory lacks, with the exact command that adds it."""
+    shown = clean(name, limit=64)
+    close = difflib.get_close_matches(name, [*known, LOCAL], n=1)
+    guess = shlex.quote(entry_name(shown))
+    return UsageError(
+        f"There is no device {shown!r} in the inventory" + (f"; did you mean {close[0]!r}?" if close else "."),
+        next_step=f"argus-edge device add {guess} --host USER@HOST   (add --profile pi5 or another one)",
+    )
