@@ -1,0 +1,204 @@
+"""One component from module to checked file: golden outputs, counts, conversion, comparison."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from argus_edge.artifacts import atomic_open, sha256_file
+from argus_edge.bundles import tensor_shape
+from argus_edge.exporters.calibration import Calibration, calibrated
+from argus_edge.exporters.counting import combine, count_flop_counter_mode, count_fvcore
+from argus_edge.exporters.format import Converted, Format, Request, Runner, example_inputs
+from argus_edge.exporters.golden import Case, made_up, run_exported, run_original, sample_count, stack
+from argus_edge.exporters.parity import LIMITS, compare_output
+from argus_edge.exporters.plan import Arrays, ComponentPlan, Piece
+from argus_edge.exporters.weights import randomise
+from argus_edge.onnx_macs import graph_cost
+from argus_edge.schema.bundle import (
+    BundleFile,
+    Component,
+    GoldenCase,
+    MacCount,
+    Parity,
+    Precision,
+    TensorSpec,
+)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ComponentJob:
+    """Everything that exporting one component needs beside its module."""
+
+    plan: ComponentPlan
+    file_format: Format
+    precision: Precision
+    opset: int
+    folder: Path
+    seed: int
+    random_weights: bool
+    calibration: Calibration
+    bindings: dict[str, str]
+    fp16_embeddings: bool
+    check: bool
+
+
+def export_component(job: ComponentJob, piece: Piece, say: Say) -> Component:
+    """Export one component and compare it with the original at its golden shapes.
+
+    Golden inputs are run through the original first: conversion may change the module.
+
+    Raises
+    ------
+    MisfitError
+        The model has an operation that the opset cannot express.
+    """
+    plan = job.file_format.adapt(job.plan)
+    piece.requires_grad_(False).eval()
+    if job.random_weights:
+        randomise(piece, job.seed)
+    params = sum(parameter.numel() for parameter in piece.parameters())
+    say(f"{plan.name}: {params / 1e6:.1f} M parameters")
+    cases: list[Case] = []
+    counts: list[tuple[dict[str, int], int, tuple[int, int, dict[str, int]] | str]] = []
+    if job.check:
+        cases = golden_cases(job, plan, piece, sample_count(job.precision, params))
+        say(f"{plan.name}: original run at {len(cases)} shapes")
+        counts = count_original(plan, piece)
+    target = job.folder / plan.name
+    target.mkdir()
+    samples = tuple(cases[0].inputs) if cases else made_up(plan, plan.cases[0], 1, job.seed)
+    request = Request(job.precision, job.opset, samples, job.fp16_embeddings)
+    converted = job.file_format.convert(piece, plan, request, target)
+    del piece
+    gc.collect()
+    facts = job.file_format.facts(converted)
+    say(f"{plan.name}: converted by {converted.converter}")
+    inputs = tuple(with_dtype(spec, facts.dtypes) for spec in plan.inputs)
+    outputs = tuple(with_dtype(spec, facts.dtypes) for spec in plan.outputs)
+    golden: list[GoldenCase] = []
+    parity = None
+    if job.check:
+        golden, parity = check(job, plan, inputs, cases, job.file_format.runner(converted.file, plan))
+        verdict = "passed" if parity.passed else "FAILED"
+        say(f"{plan.name}: parity {verdict}, lowest cosine {min(f.cosine for f in parity.figures):.6f}")
+    return Component(
+        name=plan.name,
+        role=plan.role,
+        format=job.file_format.name,  # type: ignore[arg-type]
+        precision=job.precision,
+        file=describe(job.folder, converted.file),
+        external_data=[describe(job.folder, path) for path in converted.external],
+        inputs=list(inputs),
+        outputs=list(outputs),
+        dims=list(plan.dims),
+        golden=golden,
+        parity=parity,
+        params=params,
+        weight_bytes=facts.weight_bytes,
+        macs=[combine_counts(plan, converted, *count) for count in counts],
+        ops=facts.ops,
+        opset=facts.opset,
+        opset_imports=facts.opset_imports,
+        ir_version=facts.ir_version,
+        converter=converted.converter,
+        notes=[*plan.notes, *converted.notes],
+    )
+
+
+def golden_cases(job: ComponentJob, plan: ComponentPlan, piece: Piece, samples: int) -> list[Case]:
+    """Make golden inputs at the plan's shapes and run the original on them."""
+    cases = []
+    for index, dims in enumerate(plan.cases):
+        origin = "random"
+        inputs = made_up(plan, dims, samples if index == 0 else 1, job.seed + 100 * index)
+        if index == 0 and job.calibration:
+            inputs, origin = calibrated(plan, dims, inputs, job.calibration, job.bindings)
+        outputs = run_original(piece, plan, inputs)
+        if index == 0:
+            job.calibration.remember(plan.name, outputs)
+        cases.append(Case(dims, origin, inputs, outputs))  # type: ignore[arg-type]
+    return cases
+
+
+def count_original(
+    plan: ComponentPlan, piece: Piece
+) -> list[tuple[dict[str, int], int, tuple[int, int, dict[str, int]] | str]]:
+    """Count the original's MACs at the plan's lengths by the two counters that need the module."""
+    counts = []
+    for dims in plan.mac_dims:
+        tensors = example_inputs(plan, dims)
+        fvcore: tuple[int, int, dict[str, int]] | str
+        try:
+            fvcore = count_fvcore(piece, tensors)
+        except ImportError:
+            fvcore = 'not installed (pip install "argus-edge[export]")'
+        except Exception as error:
+            fvcore = f"cannot trace this component: {str(error).splitlines()[0][:200]}"
+        counts.append((dims, count_flop_counter_mode(piece, tensors), fvcore))
+    return counts
+
+
+def combine_counts(
+    plan: ComponentPlan,
+    converted: Converted,
+    dims: dict[str, int],
+    flop_counter: int,
+    fvcore: tuple[int, int, dict[str, int]] | str,
+) -> MacCount:
+    """Add the exported graph's own count to the original's."""
+    graph = None
+    if converted.file.suffix == ".onnx":
+        shapes = {spec.name: tensor_shape(spec, dims) for spec in plan.inputs}
+        graph = graph_cost(onnx.load(str(converted.file), load_external_data=False), shapes)
+    return combine(dims, flop_counter, graph, fvcore)
+
+
+def check(
+    job: ComponentJob, plan: ComponentPlan, inputs: Sequence[TensorSpec], cases: Sequence[Case], run: Runner
+) -> tuple[list[GoldenCase], Parity]:
+    """Run the exported file on the golden inputs, compare, and write the golden files."""
+    limits = LIMITS[job.precision]
+    golden, figures = [], []
+    for index, case in enumerate(cases):
+        fed = tuple({spec.name: sample[spec.name].astype(spec.dtype) for spec in inputs} for sample in case.inputs)
+        host = stack(run_exported(run, plan, fed))
+        original = stack(case.outputs)
+        for name in original:
+            figures.append(compare_output(name, index, original[name], host[name], limits))
+        golden.append(
+            GoldenCase(
+                dims=case.dims,
+                samples=len(fed),
+                origin=case.origin,
+                inputs=save(job.folder, f"golden/{plan.name}-{index}-inputs.npz", stack(fed)),
+                outputs=save(job.folder, f"golden/{plan.name}-{index}-outputs.npz", original),
+                host_outputs=save(job.folder, f"golden/{plan.name}-{index}-host.npz", host),
+            )
+        )
+    passed = all(figure.passed for figure in figures)
+    return golden, Parity(runtime=job.file_format.runtime(), limits=limits, figures=figures, passed=passed)
+
+
+def with_dtype(spec: TensorSpec, dtypes: dict[str, str]) -> TensorSpec:
+    """Return a spec with the dtype that the exported file really has."""
+    return spec.model_copy(update={"dtype": dtypes.get(spec.name, spec.dtype)})
+
+
+def save(root: Path, name: str, arrays: Arrays) -> BundleFile:
+    """Write arrays as ``.npz`` and return their place in the bundle."""
+    with atomic_open(root / name) as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    return describe(root, root / name)
+
+
+def describe(root: Path, path: Path) -> BundleFile:
+    """Return a file's place in the bundle, its hash and its size."""
+    return BundleFile(path=path.relative_to(root).as_posix(), sha256=sha256_file(path), bytes=path.stat().st_size)

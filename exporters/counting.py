@@ -1,0 +1,89 @@
+"""Counting multiply-accumulates three ways, and saying why the counters disagree."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.flop_counter import FlopCounterMode
+
+from argus_edge.exporters.plan import Piece
+from argus_edge.exporters.quiet import quiet
+from argus_edge.onnx_macs import GraphCost
+from argus_edge.schema.bundle import MacCount
+
+# Above this share the counters disagree.
+TOLERANCE = 0.02
+# Operators for which fvcore counts one MAC or more an element although they multiply no matrices.
+FVCORE_EXTRAS = ("layer_norm", "batch_norm", "group_norm", "adaptive_avg_pool2d", "grid_sampler", "upsample")
+# Operators that do multiply matrices and that fvcore has no handler for.
+_PRODUCTS = ("conv", "attention", "matmul", "bmm", "addmm", "einsum")
+
+
+def count_flop_counter_mode(piece: Piece, inputs: tuple[torch.Tensor, ...]) -> int:
+    """Return MACs as half of what torch's ``FlopCounterMode`` counts with eager attention; nothing is computed."""
+    fake = FakeTensorMode(allow_non_fake_inputs=True)
+    with torch.no_grad(), fake, FlopCounterMode(display=False) as counter:
+        piece(*(fake.from_tensor(tensor) for tensor in inputs))
+    return int(counter.get_total_flops()) // 2
+
+
+def count_fvcore(piece: Piece, inputs: tuple[torch.Tensor, ...]) -> tuple[int, int, dict[str, int]]:
+    """Return fvcore's count, the part of it that is no matrix product, and the products that it skipped."""
+    from fvcore.nn import FlopCountAnalysis
+
+    with torch.no_grad(), warnings.catch_warnings(), quiet():
+        warnings.simplefilter("ignore")
+        analysis = FlopCountAnalysis(piece, inputs)
+        analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
+        total = int(analysis.total())
+        by_operator = analysis.by_operator()
+        unsupported = Counter(analysis.unsupported_ops())
+    extras = sum(int(n) for name, n in by_operator.items() if name in FVCORE_EXTRAS)
+    skipped = {name: n for name, n in unsupported.items() if any(word in name for word in _PRODUCTS)}
+    return total, extras, skipped
+
+
+def combine(
+    lengths: dict[str, int],
+    flop_counter: int,
+    graph: GraphCost | None,
+    fvcore: tuple[int, int, dict[str, int]] | str,
+) -> MacCount:
+    """Put the three counts together with the reasons for what they disagree on.
+
+    Parameters
+    ----------
+    graph
+        The ONNX graph's cost; None for a format that has no such graph.
+    fvcore
+        As from :func:`count_fvcore`; a string is the reason why it could not count.
+    """
+    counts: dict[str, int | None] = {"flop_counter_mode": flop_counter, "onnx_graph": None, "fvcore": None}
+    reasons: list[str] = []
+    if graph is None:
+        reasons.append("onnx_graph: this format has no ONNX graph to walk")
+    else:
+        counts["onnx_graph"] = graph.macs
+        if graph.uncounted:
+            left_out = ", ".join(f"{op} ({n}x)" for op, n in graph.uncounted.items())
+            reasons.append(f"onnx_graph: left out nodes of unknown shape or kind: {left_out}")
+        elif abs(graph.macs - flop_counter) > TOLERANCE * max(flop_counter, 1):
+            reasons.append(
+                f"onnx_graph: {graph.macs / max(flop_counter, 1) - 1:+.1%} against the original: the exporter turned "
+                "some products into element-wise operators, or the other way round, or folded them into constants"
+            )
+    if isinstance(fvcore, str):
+        reasons.append(f"fvcore: {fvcore}")
+    else:
+        total, extras, skipped = fvcore
+        counts["fvcore"] = total
+        if extras:
+            reasons.append(f"fvcore: {extras} of its count are norms and pooling, which multiply no matrices")
+        if skipped:
+            reasons.append("fvcore: skips " + ", ".join(f"{name} ({n}x)" for name, n in sorted(skipped.items())))
+    ran = [value for value in counts.values() if value is not None]
+    spread = (max(ran) - min(ran)) / max(ran) if max(ran) else 0.0
+    return MacCount(dims=lengths, macs=flop_counter, by_counter=counts, disagreement=spread, explanation=reasons)
