@@ -19,6 +19,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("argus_edge.cli.evaluate:evaluate", "Measure capability and robustness on the host."),
     "data": ("argus_edge.cli.data:data", "Check datasets, or write a small sample of real photographs."),
     "perturb": ("argus_edge.cli.perturb:perturb", "Draw every perturbation of an image or a text."),
+    "score": ("argus_edge.cli.score:score", "Merge bench and eval reports into the ARGUS score."),
+    "validate": ("argus_edge.cli.validate:validate", "Hold reports against a budget: the gate before shipping."),
     "judge": ("argus_edge.cli.judge:judge", "Calibrated intervals for a VLM judge's scores."),
     "runs": ("argus_edge.cli.runs:runs", "List, show, stop and prune recorded runs."),
     "schema": ("argus_edge.cli.schema:schema", "Print the JSON Schema of an artefact."),

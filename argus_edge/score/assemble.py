@@ -31,7 +31,8 @@ from argus_edge.score.cohort import Member, common_cells, gather
 from argus_edge.score.efficiency import TERMS, Costs, costs_of, draw, efficiencies, shared_terms
 from argus_edge.score.intervals import debiased_basic, hull, percentile
 from argus_edge.score.reliability import reliability_line
-from argus_edge.score.replicates import image_weights, replicate_all
+from argus_edge.score.replicates import replicate_all
+from argus_edge.score.resampling import image_weights
 
 Array = npt.NDArray[np.float64]
 Reading = Literal["by-task", "all"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argus_edge.errors import InputError
+from argus_edge.evaluate.metrics.bleu import bleu_from_sums
 from argus_edge.schema.evaluation import Cell, Column, DatasetInfo, Measurement
 from argus_edge.score.formulas import above_chance
 
@@ -31,30 +31,6 @@ class CellReplicates:
     clean: Array
     raw: float
     grid: dict[Condition, Array]
-
-
-def image_weights(dataset: str, images: int, replicates: int, seed: int) -> Array:
-    """Return the resampling of a dataset's images, the same for all models and perturbations.
-
-    Parameters
-    ----------
-    dataset
-        Its name enters the seed, so that datasets are resampled independently.
-    images
-        Number of images n.
-    replicates
-        Number of replicates B.
-    seed
-        Of the whole score.
-
-    Returns
-    -------
-    Array
-        Shape (1 + B, n): a row of ones, then how often each image was drawn (multinomial, n draws).
-    """
-    rng = np.random.default_rng([seed, zlib.crc32(dataset.encode())])
-    drawn = rng.multinomial(images, np.full(images, 1.0 / images), size=replicates)
-    return np.vstack([np.ones(images), drawn])
 
 
 def decode(column: Column, where: str) -> Array:
@@ -110,22 +86,7 @@ def headline_of(task: str, sums: Array, weight: Array) -> Array:
     if task == "reasoning":
         return _ratio(sums[:, 0], sums[:, 1])
     cider = np.minimum(1.0, sums[:, 0] / weight / 1.5)
-    return np.asarray((bleu_4(sums[:, 1:]) + cider) / 2)
-
-
-def bleu_4(sums: Array) -> Array:
-    """Return corpus BLEU-4 (Papineni et al. 2002) from ten sums: matches, totals of 1- to 4-grams, lengths.
-
-    Parameters
-    ----------
-    sums
-        Shape (replicates, 10): 4 matches, 4 totals, hypothesis length, closest reference length.
-    """
-    matches, totals, hypothesis, reference = sums[:, :4], sums[:, 4:8], sums[:, 8], sums[:, 9]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        precision = np.exp(np.log(matches / totals).mean(axis=1))
-        brevity = np.where(hypothesis < reference, np.exp(1 - reference / hypothesis), 1.0)
-        return np.where((matches > 0).all(axis=1), precision * brevity, 0.0)
+    return np.asarray((bleu_from_sums(sums[:, 1:])[:, 3] + cider) / 2)
 
 
 def _ratio(hits: Array, queries: Array) -> Array:

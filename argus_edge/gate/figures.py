@@ -1,0 +1,167 @@
+"""Where a budget's figure is found in a bench or an eval report, and its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from argus_edge.gate.metrics import CELL, Metric
+from argus_edge.reports import Found
+from argus_edge.schema.bench import BenchReport, Estimate, Measurement
+from argus_edge.schema.evaluation import EvalReport
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measured figure, or why there is none; ``low`` and ``high`` are None where that side is not bounded."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+    needed_s: float | None = None
+    source: str | None = None
+
+
+def _missing(reason: str, needed_s: float | None = None, source: str | None = None) -> Figure:
+    return Figure(None, reason=reason, needed_s=needed_s, source=source)
+
+
+def _point(value: float | None, source: str, reason: str) -> Figure:
+    """A figure without a sampling error: its interval is itself."""
+    return _missing(reason, source=source) if value is None else Figure(value, value, value, source=source)
+
+
+def _of_estimate(estimate: Estimate | None, source: str, what: str) -> Figure:
+    if estimate is None:
+        return _missing(f"{what} was not measured", source=source)
+    if estimate.value is None:
+        return _missing(estimate.reason or f"{what} is withheld", estimate.needed_s, source)
+    return Figure(estimate.value, estimate.low, estimate.high, source=source)
+
+
+def _spread(values: Sequence[float | None], source: str, reason: str) -> Figure:
+    """Over repeats: the largest as the value, the interval from the smallest to the largest seen."""
+    seen = [value for value in values if value is not None]
+    if not seen:
+        return _missing(reason, source=source)
+    return Figure(max(seen), min(seen), max(seen), source=source)
+
+
+def measurements_of(report: BenchReport, component: str | None) -> list[Measurement]:
+    """Return the repeats of a component, or of the headline."""
+    name = component or report.headline
+    return [measurement for measurement in report.measurements if measurement.component == name]
+
+
+def bench_figure(found: Found[BenchReport], metric: Metric, component: str | None) -> Figure:
+    """Return a figure of a bench report.
+
+    Where a report holds repeats, latency and throughput are its run-to-run figures.
+    """
+    report, source = found.artifact, found.path.name
+    repeats = measurements_of(report, component)
+    if not repeats:
+        named = ", ".join(dict.fromkeys(each.component for each in report.measurements)) or "none"
+        return _missing(f"the report has no component {component or report.headline!r} (it has {named})", source=source)
+    first = repeats[0]
+    if first.state != "done":
+        return _missing(f"the run did not end: {first.state}", source=source)
+    if metric.kind in ("latency", "rate"):
+        name = metric.name.removeprefix("latency_")
+        whole = report.summary.get(name) if component in (None, report.headline) else None
+        own = getattr(first.figures, name) if first.figures else None
+        return _of_estimate(whole or own, source, metric.name)
+    if metric.kind == "generation":
+        generation = first.generation
+        return _of_estimate(getattr(generation, metric.name) if generation else None, source, metric.name)
+    if metric.kind == "memory":
+        return _memory(repeats, metric.name, source)
+    if metric.kind == "size":
+        value = report.model.bytes if metric.name == "file_size" else report.model.macs
+        return _point(value, source, f"the report does not say {metric.name}")
+    if metric.kind == "energy":
+        why = next((each.energy.reason for each in repeats if each.energy and each.energy.reason), "no power sensor")
+        joules = [each.energy.joules_per_inference if each.energy else None for each in repeats]
+        return _spread(joules, source, f"no energy: {why}")
+    if metric.kind == "temperature":
+        return _spread([_hottest(each) for each in repeats], source, "no temperature sensor")
+    return _parity(repeats, metric.name, source)
+
+
+def _memory(repeats: Sequence[Measurement], name: str, source: str) -> Figure:
+    if name == "peak_memory":
+        return _spread([each.memory_headline.bytes for each in repeats], source, "memory was not measured")
+    if name == "peak_rss":
+        peaks = [
+            max(filter(None, (each.memory.peak_rss_load, each.memory.peak_rss_steady)), default=None)
+            for each in repeats
+        ]
+        return _spread(peaks, source, "the kernel does not tell the peak resident set")
+    attribute = {"pss": "pss", "system_memory": "system_delta", "device_memory": "device_peak"}[name]
+    return _spread(
+        [getattr(each.memory, attribute) for each in repeats], source, f"{name} was not measured on this device"
+    )
+
+
+def _hottest(measurement: Measurement) -> float | None:
+    readings = [
+        value
+        for point in measurement.series
+        for name, value in point.values.items()
+        if name == "temperature_c" or name.endswith("_temperature_c")
+    ]
+    return max(readings, default=None)
+
+
+def _parity(repeats: Sequence[Measurement], name: str, source: str) -> Figure:
+    parities = [each.parity for each in repeats if each.parity is not None]
+    if not parities:
+        return _missing("parity on the board was not checked: bench a bundle with golden inputs", source=source)
+    if name == "parity_error":
+        return _point(max(each.max_abs_error for each in parities), source, "")
+    return _point(min(each.cosine_min for each in parities), source, "")
+
+
+def cell_figure(found: Found[EvalReport], baseline: Found[EvalReport] | None, name: str) -> Figure:
+    """Return a metric of a dataset (``coco.r1_i2t``), or its drop against the fp32 report.
+
+    The drop's interval takes the two intervals as independent. They are of the same images, so their errors mostly
+    agree, and the interval is wider than it need be: a gate errs towards "measure longer", never towards "pass".
+    """
+    match = CELL.fullmatch(name)
+    assert match is not None
+    source = found.path.name
+    own = _cell_metric(found, match["dataset"], match["metric"])
+    if not match["drop"]:
+        return own
+    if baseline is None:
+        return _missing("the drop needs the eval report of the fp32 model too", source=source)
+    reference = _cell_metric(baseline, match["dataset"], match["metric"])
+    if own.value is None or reference.value is None:
+        return own if own.value is None else reference
+    drop = reference.value - own.value
+    bounds = (own.low, own.high, reference.low, reference.high)
+    if any(bound is None for bound in bounds):
+        return Figure(drop, None, None, source=source)
+    low, high, reference_low, reference_high = (float(bound) for bound in bounds if bound is not None)
+    up = ((reference_high - reference.value) ** 2 + (own.value - low) ** 2) ** 0.5
+    down = ((reference.value - reference_low) ** 2 + (high - own.value) ** 2) ** 0.5
+    return Figure(drop, drop - down, drop + up, source=f"{source} against {baseline.path.name}")
+
+
+def _cell_metric(found: Found[EvalReport], dataset: str, metric: str) -> Figure:
+    source = found.path.name
+    cells = [cell for cell in found.artifact.cells if cell.dataset == dataset]
+    if not cells:
+        known = ", ".join(dict.fromkeys(cell.dataset for cell in found.artifact.cells))
+        return _missing(f"no dataset {dataset!r} in the eval report (it has {known})", source=source)
+    for cell in cells:
+        figure = cell.clean.metrics.get(metric)
+        if figure is not None:
+            interval = figure.interval
+            return Figure(
+                figure.value, interval.low if interval else None, interval.high if interval else None, source=source
+            )
+    known = ", ".join(sorted({name for cell in cells for name in cell.clean.metrics}))
+    return _missing(f"no metric {metric!r} on {dataset} (it has {known})", source=source)

@@ -1,0 +1,293 @@
+"""Hold reports against a budget: every line, every board, the quorum, and the one sentence that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from argus_edge.errors import InputError
+from argus_edge.gate.budget import Budget, Limit, read_budget
+from argus_edge.gate.decide import headroom, outcome_of, quorum_of, worst
+from argus_edge.gate.figures import Figure, bench_figure, cell_figure, measurements_of
+from argus_edge.gate.units import format_quantity
+from argus_edge.reports import Found, find_reports, of_kind
+from argus_edge.schema.bench import BenchReport
+from argus_edge.schema.evaluation import EvalReport
+from argus_edge.schema.verdict import BoardVerdict, Outcome, QuorumVerdict, Verdict, VerdictLine
+
+BENCH_KINDS = ("latency", "generation", "rate", "memory", "size", "energy", "temperature", "parity")
+PERCENTILES = {"latency_p50": 0.50, "latency_p90": 0.90, "latency_p95": 0.95, "latency_p99": 0.99}
+
+
+@dataclass
+class _Subject:
+    """A model, with its bench reports by device and its eval report."""
+
+    name: str
+    benches: dict[str, list[Found[BenchReport]]] = field(default_factory=dict)
+    evaluation: Found[EvalReport] | None = None
+    baseline: Found[EvalReport] | None = None
+
+
+def _subjects(
+    budget: Budget, benches: Sequence[Found[BenchReport]], evals: Sequence[Found[EvalReport]]
+) -> list[_Subject]:
+    subjects: dict[str, _Subject] = {}
+    for bench in benches:
+        report = bench.artifact
+        if budget.device not in (None, report.device.name, report.device.profile):
+            continue
+        subject = subjects.setdefault(report.model.sha256 or report.model.name, _Subject(report.model.name))
+        subject.benches.setdefault(report.device.name, []).append(bench)
+    if benches and not subjects:
+        raise InputError(
+            f"The budget is for {budget.device}, and no bench report is of that device.",
+            where=", ".join(found.path.name for found in benches),
+            next_step=f"argus-edge bench MODEL --device {budget.device}",
+        )
+    originals = {
+        found.artifact.model.source_id or found.artifact.model.name: found
+        for found in evals
+        if found.artifact.model.precision in ("fp32", "float32")
+    }
+    for found in evals:
+        info = found.artifact.model
+        key = info.bundle_sha256 or info.sha256
+        baseline = originals.get(info.source_id or info.name)
+        if key not in subjects and benches and found in originals.values():
+            continue  # the fp32 reference of a benched model, not a subject of its own
+        subject = subjects.setdefault(key, _Subject(info.name))
+        subject.evaluation = found
+        subject.baseline = baseline if baseline is not found else None
+    return list(subjects.values())
+
+
+def _newest(reports: Sequence[Found[BenchReport]], limit: Limit) -> Found[BenchReport]:
+    """Return the report that a figure is read from: an offline run for throughput alone, else the newest."""
+    offline = limit.metric.kind == "rate"
+    fitting = [each for each in reports if (each.artifact.setup.scenario.name == "offline") == offline]
+    return max(fitting or reports, key=lambda each: each.artifact.created)
+
+
+def _line(
+    limit: Limit, subject: _Subject, device: str | None, figure: Figure, valid: bool | None, invalid: str
+) -> VerdictLine:
+    outcome = outcome_of(limit, figure)
+    reason = figure.reason
+    if outcome == "unknown" and reason is None:
+        reason = "the interval spans the limit: measure longer"
+    if outcome == "pass" and valid is not True:
+        outcome, reason = (
+            "unknown",
+            f"the run is not valid: {invalid}" if valid is False else f"validity unknown: {invalid}",
+        )
+    return VerdictLine(
+        metric=limit.metric.name,
+        model=subject.name,
+        device=device,
+        component=limit.component,
+        limit=limit.value,
+        limit_text=limit.text,
+        direction=limit.metric.direction,
+        unit=limit.metric.unit,
+        measured=figure.value,
+        low=figure.low,
+        high=figure.high,
+        outcome=outcome,
+        reason=reason,
+        headroom=headroom(limit, figure.value),
+        needed_s=figure.needed_s,
+        budget_line=limit.line,
+        source=figure.source,
+    )
+
+
+def _with_need(line: VerdictLine, found: Found[BenchReport], limit: Limit) -> VerdictLine:
+    """Add how many more samples would decide an undecided percentile."""
+    p = PERCENTILES.get(limit.metric.name)
+    if line.outcome != "unknown" or line.measured is None or p is None:
+        return line
+    measurement = measurements_of(found.artifact, limit.component)[0]
+    if measurement.latency is None or measurement.figures is None:
+        return line
+    from argus_edge.bench.percentiles import seconds_needed
+    from argus_edge.bench.samples import decode
+
+    latency = decode(measurement.latency)
+    more = seconds_needed(latency, p, limit.value, measurement.figures.window_s)
+    if more == float("inf"):
+        return line.model_copy(update={"reason": "the percentile lies on the limit: no practical length decides"})
+    rate = measurement.figures.count / measurement.figures.window_s
+    return line.model_copy(update={"needed_s": more, "needed_samples": round(more * rate)})
+
+
+def _bench_lines(budget: Budget, subject: _Subject, device: str) -> list[VerdictLine]:
+    lines = []
+    for limit in budget.limits:
+        if limit.metric.kind not in BENCH_KINDS:
+            continue
+        found = _newest(subject.benches[device], limit)
+        validity = found.artifact.validity
+        causes = "; ".join(cause.detail for cause in validity.causes) or "no cause given"
+        figure = bench_figure(found, limit.metric, limit.component)
+        lines.append(_with_need(_line(limit, subject, device, figure, validity.valid, causes), found, limit))
+    return lines
+
+
+def _eval_lines(budget: Budget, subject: _Subject) -> list[VerdictLine]:
+    limits = [limit for limit in budget.limits if limit.metric.kind in ("score", "cell")]
+    if not limits:
+        return []
+    scores = _scores(subject) if any(limit.metric.kind == "score" for limit in limits) else {}
+    lines = []
+    for limit in limits:
+        if subject.evaluation is None:
+            figure = Figure(None, reason="there is no eval report of this model: argus-edge eval MODEL --data …")
+        elif limit.metric.kind == "score":
+            figure = scores[limit.metric.name]
+        else:
+            figure = cell_figure(subject.evaluation, subject.baseline, limit.metric.name)
+        lines.append(_line(limit, subject, None, figure, True, ""))
+    return lines
+
+
+def _scores(subject: _Subject) -> dict[str, Figure]:
+    if subject.evaluation is None:
+        return {}
+    from argus_edge.score.assemble import score_reports
+
+    scores = score_reports([subject.evaluation], []).models[0].scores
+    source = subject.evaluation.path.name
+    return {
+        name: Figure(part.value, part.low, part.high, part.reason if part.value is None else None, source=source)
+        for name, part in (
+            ("capability", scores.capability),
+            ("consistency", scores.consistency),
+            ("robustness", scores.robustness),
+        )
+    }
+
+
+def _sentence(line: VerdictLine) -> str:
+    measured = format_quantity(line.measured, line.unit)
+    where = f" on {line.device}" if line.device else ""
+    if line.outcome == "fail":
+        return f"{line.model}{where}: {line.metric} is {measured}, the budget allows {line.direction} {line.limit_text}"
+    if line.outcome == "unknown":
+        return f"{line.model}{where}: {line.metric} cannot be decided: {line.reason}"
+    spare = "" if line.headroom is None else f", {line.headroom:.0%} to spare"
+    return f"{line.model}{where}: {line.metric} is {measured} of {line.limit_text}{spare}"
+
+
+def _deciding(lines: Sequence[VerdictLine]) -> VerdictLine:
+    """Return the line that decides: the worst failure, else the first unknown, else the one with the least headroom."""
+    overall = worst([line.outcome for line in lines])
+    return min(
+        (line for line in lines if line.outcome == overall),
+        key=lambda line: line.headroom if line.headroom is not None else 0.0,
+    )
+
+
+def validate_reports(
+    budget: Budget, benches: Sequence[Found[BenchReport]], evals: Sequence[Found[EvalReport]]
+) -> Verdict:
+    """Hold reports against a budget.
+
+    Parameters
+    ----------
+    budget
+        What the product can afford.
+    benches, evals
+        Reports; of several benches of one model on one device the newest counts.
+
+    Raises
+    ------
+    InputError
+        There is no report, or none of the budget's device.
+    """
+    subjects = _subjects(budget, benches, evals)
+    if not subjects:
+        raise InputError(
+            "There is no bench or eval report among the inputs.", next_step="argus-edge bench MODEL --device …"
+        )
+    needs_bench = any(limit.metric.kind in BENCH_KINDS for limit in budget.limits)
+    lines: list[VerdictLine] = []
+    boards: list[BoardVerdict] = []
+    quorums: list[QuorumVerdict] = []
+    outcomes: list[Outcome] = []
+    for subject in subjects:
+        host_lines = _eval_lines(budget, subject)
+        lines += host_lines
+        own_boards = []
+        for device in sorted(subject.benches):
+            board_lines = _bench_lines(budget, subject, device)
+            lines += board_lines
+            together = [*host_lines, *board_lines]
+            validities = [found.artifact.validity.valid for found in subject.benches[device]]
+            own_boards.append(
+                BoardVerdict(
+                    model=subject.name,
+                    device=device,
+                    outcome=worst([line.outcome for line in together]),
+                    valid=False if False in validities else None if None in validities else True,
+                    cause=_sentence(_deciding(together)) if together else None,
+                )
+            )
+        boards += own_boards
+        if needs_bench and not own_boards:
+            lines += [
+                _line(limit, subject, budget.device, Figure(None, reason="there is no bench report"), True, "")
+                for limit in budget.limits
+                if limit.metric.kind in BENCH_KINDS
+            ]
+        if budget.quorum is not None:
+            quorum = quorum_of(subject.name, budget.quorum, own_boards)
+            quorums.append(quorum)
+            outcomes += [quorum.outcome, *(line.outcome for line in host_lines)]
+        else:
+            outcomes += [line.outcome for line in lines if line.model == subject.name]
+    return Verdict(
+        budget=budget.name,
+        budget_source=budget.source,
+        outcome=worst(outcomes),
+        cause=_cause(worst(outcomes), lines, quorums),
+        lines=lines,
+        boards=boards,
+        quorums=quorums,
+        notes=[
+            f"{quorum.model}: not reached: {', '.join(quorum.not_reached)}" for quorum in quorums if quorum.not_reached
+        ],
+        sources=[*(found.source for found in benches), *(found.source for found in evals)],
+    )
+
+
+def _cause(outcome: Outcome, lines: Sequence[VerdictLine], quorums: Sequence[QuorumVerdict]) -> str:
+    for quorum in quorums:
+        if quorum.outcome == outcome:
+            passed = f"{len(quorum.passed)} of {quorum.total} boards pass, {quorum.required} must"
+            failing = [line for line in lines if line.outcome == "fail" and line.model == quorum.model]
+            return f"{quorum.model}: {passed}" + (f"; {_sentence(_deciding(failing))}" if failing else "")
+    return _sentence(_deciding(lines))
+
+
+def validate_files(paths: Iterable[str | Path], *, budget: str | Path, strict: bool = False) -> Verdict:
+    """Hold the reports of files and folders against a budget's file.
+
+    Parameters
+    ----------
+    paths
+        Report files, or folders that are searched for them.
+    budget
+        YAML; see docs/budgets.md.
+    strict
+        A run that is not valid fails the gate instead of leaving it undecided.
+    """
+    held = read_budget(budget)
+    found = find_reports(paths, (BenchReport, EvalReport))
+    verdict = validate_reports(held, of_kind(found, BenchReport), of_kind(found, EvalReport))
+    invalid = [board for board in verdict.boards if board.valid is False]
+    if strict and invalid and verdict.outcome != "fail":
+        verdict.outcome = "fail"
+        verdict.cause = f"{invalid[0].model} on {invalid[0].device}: the run is not valid (--strict)"
+    return verdict

@@ -1,0 +1,107 @@
+"""The ARGUS score for a person at a terminal: one table across devices, then what it depends on."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from argus_edge.gate.units import format_quantity
+from argus_edge.report.console import stdout_console
+from argus_edge.report.published import CAVEAT, PUBLISHED, SOURCE
+from argus_edge.schema.score import DeviceScore, Scored, ScoredModel, ScoreReport
+
+
+def _scored(part: Scored) -> str:
+    if part.value is None:
+        return "–"
+    if part.low is None or part.high is None:
+        return f"{part.value:.3f}"
+    return f"{part.value:.3f} [{part.low:.3f}, {part.high:.3f}]"
+
+
+def _row(model: ScoredModel, device: DeviceScore | None) -> list[Text]:
+    scores = model.scores
+    cells = [
+        "–" if device is None or device.rank is None else str(device.rank),
+        model.name,
+        "–" if device is None else device.device,
+        _scored(scores.capability),
+        _scored(scores.consistency),
+        _scored(scores.robustness),
+        "–" if device is None else _scored(device.efficiency.efficiency),
+        "–" if device is None else _scored(device.argus),
+        "–" if device is None or device.first_share is None else f"{device.first_share:.0%}",
+    ]
+    return [Text(cell) for cell in cells]
+
+
+def print_score(report: ScoreReport, console: Console | None = None) -> None:
+    """Print parts and ARGUS per model and device, pair probabilities, flips, and the published table."""
+    console = console or stdout_console()
+    table = Table(title=Text(f"ARGUS, {report.level:.0%} intervals"), title_justify="left")
+    for column in (
+        "rank",
+        "model",
+        "device",
+        "capability",
+        "consistency",
+        "robustness",
+        "efficiency",
+        "ARGUS",
+        "first under",
+    ):
+        table.add_column(column, justify="left" if column in ("model", "device") else "right")
+    for model in report.models:
+        for device in model.devices or [None]:
+            table.add_row(*_row(model, device))
+    console.print(table)
+    weights = ", ".join(f"{term} {weight:.2f}" for term, weight in report.weights.items())
+    reference = "the best of these models" if report.efficiency_reference == "cohort" else "the budget"
+    lines = [
+        f"Weights: {weights}. Efficiency against {reference}: {', '.join(report.efficiency_terms) or 'no term'}.",
+        "first under: share of all weightings under which the model comes first.",
+    ]
+    for model in report.models:
+        if model.not_ranked_because:
+            lines.append(f"{model.name} is not ranked: {model.not_ranked_because}.")
+        lines += [
+            f"{model.name} on {device.device} has no ARGUS: {device.argus.reason}."
+            for device in model.devices
+            if device.argus.value is None
+        ]
+        lines += [
+            f"{model.name} on {device.device}: the bench run is not valid; its figures are shown, not trusted."
+            for device in model.devices
+            if device.valid is False
+        ]
+    lines += [
+        f"{pair.model} outranks {pair.other} on {pair.device} with probability {pair.probability:.2f}."
+        for pair in report.outranking
+        if pair.probability > 0.5 or (pair.probability == 0.5 and pair.model < pair.other)
+    ]
+    lines += [
+        f"On {flip.device}, first place goes from {flip.before} to {flip.after} "
+        f"at an efficiency weight of {flip.at_efficiency_weight:.2f}."
+        for flip in report.flips
+    ]
+    if report.reliability is not None:
+        lines.append(report.reliability.sentence)
+    lines += [f"Left out: {line}." for line in report.excluded]
+    lines += report.notes
+    for line in lines:
+        console.print(Text(line))
+    published = Table(
+        title=Text(f"Published ({CAVEAT})"), title_justify="left", caption=Text(SOURCE), caption_justify="left"
+    )
+    for column in ("model", "latency", "memory", "robustness", "ARGUS"):
+        published.add_column(column, justify="left" if column == "model" else "right")
+    for row in PUBLISHED:
+        published.add_row(
+            Text(row.model),
+            format_quantity(None if row.latency_ms is None else row.latency_ms / 1e3, "s"),
+            format_quantity(None if row.memory_gb is None else row.memory_gb * 1e9, "bytes"),
+            "–" if row.robustness is None else f"{row.robustness:.3f}",
+            "–" if row.argus is None else f"{row.argus:.3f}",
+        )
+    console.print(published)

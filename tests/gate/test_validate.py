@@ -1,0 +1,207 @@
+"""The gate: a line passes only if its whole interval does, an invalid run never, and a lost board hides nothing."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from argus_edge.errors import InputError
+from argus_edge.gate.budget import Limit, parse_budget
+from argus_edge.gate.decide import headroom, outcome_of, worst
+from argus_edge.gate.figures import Figure
+from argus_edge.gate.metrics import METRICS
+from argus_edge.gate.validate import validate_reports
+from argus_edge.report.junit import junit_xml
+from argus_edge.schema.base import Source
+from argus_edge.schema.evaluation import Interval, Metric
+from tests.support.reports import bench, evaluation
+
+
+def budget(limits: str, rest: str = ""):
+    return parse_budget(f"budget: 1\nname: b\nlimits:\n{limits}\n{rest}", Source(name="b.yaml"), "b.yaml")
+
+
+def at_most(value: float) -> Limit:
+    return Limit(METRICS["latency_p50"], value, str(value), 1)
+
+
+def at_least(value: float) -> Limit:
+    return Limit(METRICS["throughput"], value, str(value), 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "figure", "outcome"),
+    [
+        (at_most(1.0), Figure(0.8, 0.7, 0.9), "pass"),
+        (at_most(1.0), Figure(0.8, 0.7, 1.0), "pass"),
+        (at_most(1.0), Figure(0.8, 0.7, 1.01), "unknown"),
+        (at_most(1.0), Figure(1.2, 0.9, 1.4), "unknown"),
+        (at_most(1.0), Figure(1.2, 1.0, 1.4), "unknown"),
+        (at_most(1.0), Figure(1.2, 1.1, 1.4), "fail"),
+        (at_most(1.0), Figure(0.8, 0.7, None), "unknown"),
+        (at_most(1.0), Figure(1.2, 1.1, None), "fail"),
+        (at_most(1.0), Figure(None), "unknown"),
+        (at_least(10), Figure(12, 11, 13), "pass"),
+        (at_least(10), Figure(12, 9, 13), "unknown"),
+        (at_least(10), Figure(8, 7, 9), "fail"),
+        (at_least(10), Figure(12, None, 13), "unknown"),
+    ],
+)
+def test_the_whole_interval_decides(limit: Limit, figure: Figure, outcome: str) -> None:
+    assert outcome_of(limit, figure) == outcome
+
+
+@given(st.floats(0.01, 100), st.floats(0.01, 100), st.floats(0, 5), st.floats(0, 5))
+def test_no_figure_both_passes_and_fails_and_a_wider_interval_never_decides_more(
+    limit: float, value: float, down: float, up: float
+) -> None:
+    narrow = outcome_of(at_most(limit), Figure(value, value - down, value + up))
+    wide = outcome_of(at_most(limit), Figure(value, value - 2 * down - 1, value + 2 * up + 1))
+    assert wide in (narrow, "unknown")
+
+
+def test_headroom() -> None:
+    assert headroom(at_most(1.0), 0.8) == pytest.approx(0.2)
+    assert headroom(at_least(10), 12) == pytest.approx(0.2)
+    assert headroom(at_most(1.0), 1.3) == pytest.approx(-0.3)
+    assert headroom(at_most(0.0), 1.3) is None
+
+
+def test_worst() -> None:
+    assert worst(["pass", "unknown", "fail"]) == "fail"
+    assert worst(["pass", "unknown"]) == "unknown"
+    assert worst([]) == "unknown"
+
+
+def test_a_passing_run_ships() -> None:
+    verdict = validate_reports(budget("  latency_p95: 120 ms\n  peak_memory: 900 MB"), [bench("a")], [])
+    assert verdict.outcome == "pass"
+    assert [line.outcome for line in verdict.lines] == ["pass", "pass"]
+    assert "to spare" in verdict.cause
+
+
+def test_a_failing_line_blocks_and_is_named() -> None:
+    verdict = validate_reports(budget("  latency_p95: 40 ms\n  peak_memory: 900 MB"), [bench("a")], [])
+    assert verdict.outcome == "fail"
+    assert "latency_p95 is 60.0 ms, the budget allows at most 40 ms" in verdict.cause
+
+
+@pytest.mark.parametrize("valid", [False, None])
+def test_a_run_that_is_not_known_to_be_valid_never_passes(valid: bool | None) -> None:
+    verdict = validate_reports(budget("  latency_p95: 120 ms"), [bench("a", valid=valid)], [])
+    assert verdict.outcome == "unknown"
+    assert "valid" in verdict.lines[0].reason
+
+
+def test_an_invalid_run_that_fails_still_fails() -> None:
+    assert validate_reports(budget("  latency_p95: 1 ms"), [bench("a", valid=False)], []).outcome == "fail"
+
+
+def test_a_figure_that_was_not_measured_is_unknown_with_its_reason() -> None:
+    verdict = validate_reports(budget("  energy: 1 J\n  temperature: 80 C\n  parity_cosine: 0.99"), [bench("a")], [])
+    assert [line.outcome for line in verdict.lines] == ["unknown"] * 3
+    assert all(line.reason for line in verdict.lines)
+
+
+def test_throughput_is_read_from_the_offline_run_and_latency_is_not() -> None:
+    runs = [bench("a"), bench("a", scenario="offline", throughput=100.0, p50=9.0)]
+    verdict = validate_reports(budget("  throughput: 90\n  latency_p50: 100 ms"), runs, [])
+    assert [line.measured for line in verdict.lines] == [100.0, 0.05]
+
+
+def test_a_budget_of_another_device_is_an_error() -> None:
+    with pytest.raises(InputError, match="no bench report is of that device"):
+        validate_reports(budget("  latency_p95: 1 s", "device: jetson-nano"), [bench("a")], [])
+
+
+def test_capability_and_a_dataset_s_metric_are_read_from_the_eval_report() -> None:
+    report = evaluation("a", {("retrieval", "coco"): 0.6}, images=500)
+    report.artifact.cells[0].clean.metrics["r1_i2t"] = Metric(value=0.6, interval=Interval(low=0.55, high=0.65), n=500)
+    verdict = validate_reports(
+        budget("  capability: 0.5\n  coco.r1_i2t: 0.58\n  coco.nope: 0.1\n  vg.r1_i2t: 0.1"), [], [report]
+    )
+    assert [line.outcome for line in verdict.lines] == ["pass", "unknown", "unknown", "unknown"]
+    assert "no metric 'nope'" in verdict.lines[2].reason
+    assert "no dataset 'vg'" in verdict.lines[3].reason
+
+
+def test_the_drop_is_against_the_fp32_report() -> None:
+    def report(name: str, precision: str, value: float):
+        found = evaluation(name, {("retrieval", "coco"): value})
+        found.artifact.model.precision = precision
+        found.artifact.model.source_id = "clip"
+        found.artifact.cells[0].clean.metrics["r1_i2t"] = Metric(
+            value=value, interval=Interval(low=value - 0.003, high=value + 0.003), n=200
+        )
+        return found
+
+    held = budget("  coco.r1_i2t.drop: 0.02")
+    both = [report("int8", "int8", 0.59), report("fp32", "fp32", 0.60)]
+    verdict = validate_reports(held, [bench("int8")], both)
+    (line,) = verdict.lines
+    assert line.measured == pytest.approx(0.01)
+    assert line.high == pytest.approx(0.01 + 0.003 * 2**0.5)
+    assert line.outcome == "pass"
+    alone = validate_reports(held, [bench("int8")], both[:1])
+    assert "fp32" in alone.lines[0].reason
+
+
+FLEET = "quorum:\n  pass: 3\n  of: [a, b, c, d]"
+
+
+def fleet(latencies: dict[str, float]):
+    return [bench("m", device=name, p50=p50) for name, p50 in latencies.items()]
+
+
+def test_a_quorum_passes_with_enough_boards() -> None:
+    verdict = validate_reports(
+        budget("  latency_p50: 60 ms", FLEET), fleet({"a": 0.05, "b": 0.05, "c": 0.05, "d": 0.09}), []
+    )
+    assert verdict.outcome == "pass"
+    assert verdict.quorums[0].failed == ["d"]
+
+
+def test_a_board_that_was_not_reached_is_reported_apart_and_leaves_it_open() -> None:
+    verdict = validate_reports(budget("  latency_p50: 60 ms", FLEET), fleet({"a": 0.05, "b": 0.05}), [])
+    assert verdict.outcome == "unknown"
+    assert verdict.quorums[0].not_reached == ["c", "d"]
+    assert verdict.notes == ["m: not reached: c, d"]
+
+
+def test_a_board_that_was_not_reached_never_hides_a_regression() -> None:
+    verdict = validate_reports(budget("  latency_p50: 60 ms", FLEET), fleet({"a": 0.05, "b": 0.09, "c": 0.09}), [])
+    assert verdict.outcome == "fail"
+
+
+def test_junit_counts_and_escapes() -> None:
+    report = bench("<b>&\x1b[31m")
+    verdict = validate_reports(budget("  latency_p95: 120 ms\n  latency_p50: 1 ms\n  energy: 1 J"), [report], [])
+    root = ET.fromstring(junit_xml(verdict))
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("3", "1", "1")
+    assert root[0].get("name") == "<b>& on pi5"
+
+
+def test_validate_as_a_command(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from argus_edge.artifacts import write_artifact
+    from argus_edge.cli.main import cli
+
+    write_artifact(bench("a").artifact, tmp_path / "bench.json")
+    (tmp_path / "b.yaml").write_text("budget: 1\nlimits: {latency_p50: 60 ms}")
+    (tmp_path / "tight.yaml").write_text("budget: 1\nlimits: {latency_p50: 1 ms}")
+
+    def run(*arguments: str):
+        return CliRunner().invoke(cli, ["validate", str(tmp_path / "bench.json"), *arguments], standalone_mode=False)
+
+    good = run("--budget", str(tmp_path / "b.yaml"), "--junit", str(tmp_path / "j.xml"))
+    assert good.return_value == 0
+    assert good.stdout.startswith("SHIP")
+    assert (tmp_path / "j.xml").exists()
+    bad = run("--budget", str(tmp_path / "tight.yaml"))
+    assert bad.return_value == 1
+    assert bad.stdout.startswith("BLOCK")
