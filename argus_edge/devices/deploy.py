@@ -144,7 +144,7 @@ def check_room(transport: Transport, entry: DeviceEntry, folder: str, files: Map
         With what is needed and what is free.
     """
     total = sum(files.values())
-    free = _ask(transport, _FREE, folder, entry.home) * 1024
+    free = free_bytes(transport, folder, entry.home)
     if free >= total + RESERVE_BYTES:
         return
     # Short: then what is there already counts.
@@ -155,6 +155,17 @@ def check_room(transport: Transport, entry: DeviceEntry, folder: str, files: Map
             where=f"{transport.description}:{entry.home}",
             next_step="free some space there (`argus-edge runs prune` removes old runs), or name another home",
         )
+
+
+def free_bytes(transport: Transport, folder: str, home: str) -> int:
+    """Return the bytes that are free where a folder of the device is; it is made if missing.
+
+    Raises
+    ------
+    MisfitError
+        The folder cannot be made.
+    """
+    return _ask(transport, _FREE, folder, home) * 1024
 
 
 def _ask(transport: Transport, text: str, path: str, home: str) -> int:

@@ -70,14 +70,9 @@ class Inventory:
         if not isinstance(fields, dict):
             raise InputError(f"The entry {clean(name, limit=64)!r} is not a mapping.", where=where)
         try:
-            entry = DeviceEntry(**{**fields, "name": name})
-        except (ValidationError, TypeError) as error:
-            detail = error.errors()[0] if isinstance(error, ValidationError) else None
-            what = f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" if detail else str(error)
-            raise InputError(f"The entry {clean(name, limit=64)!r} does not hold: {what}.", where=where) from error
-        if entry.host is not None:
-            parse_address(entry.host)
-        return entry
+            return make_entry(name, fields)
+        except UsageError as error:
+            raise InputError(error.what, where=where, next_step="mend the file, see docs/devices.md") from error
 
     def save(self) -> None:
         """Write the file whole, 0600, its folder 0700."""
@@ -158,6 +153,33 @@ class Inventory:
                 next_step="argus-edge device list" if self.entries else "argus-edge device add NAME --host USER@HOST",
             )
         return chosen
+
+
+def make_entry(name: str, fields: dict[str, Any], old: DeviceEntry | None = None) -> DeviceEntry:
+    """Return a checked entry from its fields, on top of an older one's.
+
+    Raises
+    ------
+    UsageError
+        A field does not hold; the message names it.
+    """
+    shown = clean(str(name), limit=64)
+    base = old.model_dump(exclude={"name"}) if old else {}
+    try:
+        entry = DeviceEntry.model_validate({**base, **fields, "name": name})
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = clean(".".join(map(str, first["loc"])), limit=80)
+        raise UsageError(f"The device {shown!r} does not hold: {place}: {first['msg']}.") from error
+    if entry.host is not None:
+        parse_address(entry.host)
+    if not entry.home.startswith(("/", "~/")) or ".." in entry.home.split("/"):
+        raise UsageError(
+            f"The home of {shown!r} must begin with / or ~/ and not climb: {clean(entry.home, limit=80)!r}."
+        )
+    if not entry.python or entry.python.startswith("-"):
+        raise UsageError(f"The python of {shown!r} must be the path of an interpreter.")
+    return entry
 
 
 def entry_name(host: str) -> str:

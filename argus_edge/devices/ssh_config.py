@@ -8,6 +8,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import paramiko
 
@@ -152,7 +153,7 @@ def resolve(address: str, config: paramiko.SSHConfig, *, jumps: tuple[str, ...] 
                 where=alias,
                 next_step="use ProxyJump for it",
             )
-    identities: list[str] = options.get("identityfile") or []
+    identities = cast(list[str], options.get("identityfile") or [])
     configured = [Path(name).expanduser() for name in identities if name.lower() != "none"]
     return Target(
         address=address,

@@ -111,7 +111,7 @@ def open_link(target: Target, config: paramiko.SSHConfig, *, accept: Accept | No
     target, config
         See :func:`argus_edge.devices.ssh_config.resolve`.
     accept
-        Called with the judged key of the last host where it is not trusted; returns whether to go on. None refuses.
+        Called with the judged key of the last host; returns whether to go on although it is not trusted. None refuses.
     hops
         Jump hosts gone through already.
 
@@ -230,7 +230,7 @@ def _check_host_key(target: Target, transport: paramiko.Transport, accept: Accep
     plain = key.asbytes()
     listed = known_hosts.lines_for(known_hosts.read(target.known_hosts_files), target.known_as)
     verdict = known_hosts.judge(listed, target.host_key_alias or target.host, plain, certificate)
-    if verdict.kind == "trusted" or (accept and accept(target, verdict, plain)):
+    if (accept and accept(target, verdict, plain)) or verdict.kind == "trusted":
         return
     shown = known_hosts.fingerprint(plain)
     command = f"argus-edge device trust {shlex.quote(target.address)} {shown}"
