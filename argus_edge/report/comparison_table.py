@@ -1,0 +1,69 @@
+"""A comparison for a person at a terminal."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from argus_edge.gate.units import format_quantity
+from argus_edge.report.console import stdout_console
+from argus_edge.schema.comparison import ComparedFigure, Comparison
+
+STYLE = {"better": "green", "worse": "bold red", "too few runs": "yellow"}
+
+
+def _change(figure: ComparedFigure) -> str:
+    if figure.change is None:
+        return "–"
+    if figure.low is None or figure.high is None:
+        return f"{figure.change:+.1%}"
+    return f"{figure.change:+.1%} [{figure.low:+.1%}, {figure.high:+.1%}]"
+
+
+def _outcome(figure: ComparedFigure) -> str:
+    if figure.outcome == "too few runs" and figure.runs_needed:
+        return f"too few runs (about {figure.runs_needed} a side)"
+    return figure.outcome
+
+
+def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
+    """Print each figure's change with its interval, what was dropped, and what else changed."""
+    console = console or stdout_console()
+    table = Table(title=Text("Candidate against baseline"), title_justify="left")
+    for column in (
+        "model",
+        "device",
+        "component",
+        "figure",
+        "baseline",
+        "candidate",
+        "runs",
+        "change [95 %]",
+        "outcome",
+    ):
+        right = column in ("baseline", "candidate", "runs", "change [95 %]")
+        table.add_column(column, justify="right" if right else "left")
+    for figure in comparison.figures:
+        table.add_row(
+            Text(figure.model),
+            Text(figure.device),
+            Text(figure.component),
+            Text(figure.figure),
+            Text(format_quantity(fmean(figure.baseline), figure.unit)),
+            Text(format_quantity(fmean(figure.candidate), figure.unit)),
+            Text(f"{len(figure.baseline)}/{len(figure.candidate)}" + (" boards" if figure.paired else "")),
+            Text(_change(figure)),
+            Text(_outcome(figure), style=STYLE.get(figure.outcome, "")),
+        )
+    console.print(table)
+    for run in comparison.dropped:
+        console.print(Text(f"left out: {run.side} run {run.run} on {run.device}: {run.cause}"))
+    for change in comparison.environment:
+        if change.expected:
+            moved = f"{change.device}: {change.fact}: {change.baseline} -> {change.candidate} (meant to vary)"
+            console.print(Text(moved))
+    for warning in comparison.warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"))
