@@ -262,11 +262,9 @@ def _check_host_key(target: Target, transport: paramiko.Transport, accept: Accep
 
 
 def _authenticate(target: Target, transport: paramiko.Transport) -> None:
-    allowed = _try_none(target, transport)
-    if allowed is None:
-        return
     tried = 0
     notes: list[str] = []
+    allowed: list[str] = []
     with _agent_keys(target, notes) as keys:
         for key in _keys(target, keys, notes):
             tried += 1
@@ -287,6 +285,8 @@ def _authenticate(target: Target, transport: paramiko.Transport) -> None:
                 return
             notes.append(f"it asks for {', '.join(missing)} besides a key, which is not supported")
             break
+    if transport.is_active() and not allowed and _let_in_without_key(target, transport, allowed):
+        return
     if allowed and "publickey" not in allowed:
         notes.append(f"it allows only {clean(', '.join(allowed), limit=100)}")
     port = "" if target.port == paramiko.config.SSH_PORT else f"-p {target.port} "
@@ -298,19 +298,16 @@ def _authenticate(target: Target, transport: paramiko.Transport) -> None:
     )
 
 
-def _try_none(target: Target, transport: paramiko.Transport) -> list[str] | None:
-    """Ask to be let in without a key, which also tells the methods that are allowed; None where that was enough."""
+def _let_in_without_key(target: Target, transport: paramiko.Transport, allowed: list[str]) -> bool:
+    """Ask to be let in without a key (some networks vouch for their users); else learn which methods are allowed."""
     try:
-        transport.auth_none(target.user)
+        return not transport.auth_none(target.user)
     except paramiko.BadAuthenticationType as error:
-        return list(error.allowed_types)
-    except (paramiko.SSHException, OSError, EOFError) as error:
-        raise DeviceUnreachableError(
-            f"The device ended the login: {clean(str(error), limit=200) or type(error).__name__}.",
-            where=str(target),
-            next_step="does `ssh` itself connect?",
-        ) from error
-    return None
+        allowed += error.allowed_types
+    except (paramiko.SSHException, OSError, EOFError):
+        # The server closed the door: what the keys met is the account to give.
+        return False
+    return False
 
 
 @contextlib.contextmanager

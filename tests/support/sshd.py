@@ -152,21 +152,25 @@ def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: P
     asyncssh = pytest.importorskip("asyncssh", reason="neither sshd nor asyncssh is installed")
     loop = asyncio.new_event_loop()
 
+    async def pump(source, target) -> None:
+        with contextlib.suppress(OSError, asyncssh.Error):
+            while data := await source.read(1 << 16):
+                target.write(data)
+                await target.drain()
+        with contextlib.suppress(OSError, asyncssh.Error):
+            target.write_eof()
+
     async def handle(process) -> None:
         environment = {**os.environ, "HOME": str(server.home), "SSH_ORIGINAL_COMMAND": process.command or ""}
+        command = ["/bin/sh", "-c", force_command or process.command or ""]
+        pipe = asyncio.subprocess.PIPE
         child = await asyncio.create_subprocess_exec(
-            "/bin/sh",
-            "-c",
-            force_command or process.command or "",
-            env=environment,
-            cwd=server.home,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            *command, env=environment, cwd=server.home, stdin=pipe, stdout=pipe, stderr=pipe
         )
-        await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
+        feeding = asyncio.create_task(pump(process.stdin, child.stdin))
+        await asyncio.gather(pump(child.stdout, process.stdout), pump(child.stderr, process.stderr))
         process.exit(await child.wait())
-        await process.wait_closed()
+        feeding.cancel()
 
     class Server(asyncssh.SSHServer):
         def connection_requested(self, *_):
