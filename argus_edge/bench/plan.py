@@ -1,0 +1,253 @@
+"""From model and options to a job: parts, repeats, limits, and an estimate of how long it will take."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import secrets
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from argus_edge.bench.model_types import BenchComponent, ResolvedModel
+from argus_edge.errors import UsageError
+from argus_edge.schema.agent import Job, Part, Scenario, Warmup
+
+# What a part costs beside its timed window, for the estimate: starting and importing, reading weights, warming up.
+IMPORT_S = 3.0
+LOAD_BYTES_S = 100e6
+TYPICAL_WARMUP_S = 3.0
+# What the supervisor allows at most.
+ALLOWED_LOAD_S = 600.0
+ALLOWED_BUILD_S = 5400.0
+# A slow model goes on until it has min_calls, but not beyond this many durations, or this many seconds more.
+PATIENCE = 3.0
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to bench, as the user asked for it.
+
+    Attributes
+    ----------
+    runtime, provider
+        ``"auto"`` and None let the model and the device decide.
+    scenario, warmup
+        As in the job.
+    threads
+        None: the runtime's own default.
+    runs
+        Repeats of the whole run, each in a process of its own.
+    batch
+        None: not asked for; 1, or what the model has.
+    profile_ops
+        A pass of its own that lists the slowest operators.
+    background
+        Loads that are part of the set-up.
+    labels
+        For the report.
+    sample_period_s
+        Between sensor readings.
+    runtime_options
+        For the runtime, e.g. TensorRT's ``fp16``.
+    """
+
+    runtime: str = "auto"
+    provider: str | None = None
+    scenario: Scenario = field(default_factory=Scenario)
+    warmup: Warmup = field(default_factory=Warmup)
+    threads: int | None = None
+    runs: int = 1
+    batch: int | None = None
+    profile_ops: bool = False
+    background: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    sample_period_s: float = 1.0
+    runtime_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a component's files are on the device; None where there are none."""
+
+    model: str | None
+    inputs: str | None = None
+    golden: str | None = None
+
+
+def scenario_of(
+    name: str,
+    *,
+    duration: float | None = None,
+    batch: int | None = None,
+    fps: float | None = None,
+    latency_bound_s: float | None = None,
+    qps: float | None = None,
+    streams: int | None = None,
+    min_calls: int | None = None,
+) -> Scenario:
+    """Return a scenario with its defaults, after checking that the options belong to it.
+
+    Raises
+    ------
+    UsageError
+        An option that the scenario has no use for, or one that it needs and lacks.
+    """
+    only = {
+        "--fps": (fps, ("paced",)),
+        "--latency-bound": (latency_bound_s, ("server",)),
+        "--qps": (qps, ("server",)),
+        "--streams": (streams, ("multi-stream",)),
+    }
+    for option, (value, owners) in only.items():
+        if value is not None and name not in owners:
+            raise UsageError(f"{option} belongs to --scenario {owners[0]}, not {name}.")
+    if name == "server" and latency_bound_s is None and qps is None:
+        raise UsageError(
+            "The server scenario needs a bound to hold, or a rate to offer.",
+            next_step="--latency-bound 50ms (finds the highest rate that holds it), or --qps 20",
+        )
+    given: dict[str, Any] = {
+        "batch": batch,
+        "fps": fps,
+        "latency_bound_s": latency_bound_s,
+        "qps": qps,
+        "streams": streams,
+        "min_calls": min_calls,
+    }
+    seconds = duration if duration is not None else (60.0 if name == "soak" else 10.0)
+    fields = {key: value for key, value in given.items() if value is not None}
+    longest = max(PATIENCE * seconds, seconds + PATIENCE_S)
+    return Scenario.model_validate({"name": name, "duration_s": seconds, "max_duration_s": longest, **fields})
+
+
+def new_run_id(model: str, device: str, now: datetime | None = None) -> str:
+    """Return an id that sorts by time and says what ran where: ``20261130-184146-resnet50-pi5-3f9a``."""
+    moment = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
+    words = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-").lower()[:24] for word in (model, device))
+    return f"{moment}-{words}-{secrets.token_hex(2)}"
+
+
+def holder() -> str:
+    """Return who runs this, for the one who finds the device busy."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "somebody"
+    return f"{user}@{socket.gethostname()}"[:128]
+
+
+def make_job(
+    run: str,
+    model: ResolvedModel,
+    options: Options,
+    placed: Mapping[str, Placed],
+    *,
+    runtime: str,
+    provider: str,
+    sensors: Sequence[str],
+) -> Job:
+    """Return the job: every component, repeat after repeat, so that a slow change of the board falls on all alike."""
+    parts = [
+        make_part(component, options, placed[component.name], repeat, runtime=runtime, provider=provider)
+        for repeat in range(options.runs)
+        for component in model.components
+    ]
+    if options.profile_ops:
+        parts += [
+            make_part(component, options, placed[component.name], 0, runtime=runtime, provider=provider, ops=True)
+            for component in model.components
+        ]
+    return Job(
+        run=run,
+        parts=parts,
+        sensors=list(sensors),
+        sample_period_s=options.sample_period_s,
+        wall_limit_s=wall_limit(parts),
+        background=list(options.background),
+        holder=holder(),
+    )
+
+
+def make_part(
+    component: BenchComponent,
+    options: Options,
+    placed: Placed,
+    repeat: int,
+    *,
+    runtime: str,
+    provider: str,
+    ops: bool = False,
+) -> Part:
+    """Return one part of a job."""
+    return Part.model_validate(
+        {
+            "name": component.name,
+            "repeat": repeat,
+            "runtime": runtime,
+            "provider": provider,
+            "model": placed.model,
+            "format": component.format,
+            "threads": options.threads,
+            "inputs": placed.inputs,
+            # Once is enough, and not beside the operators' profile.
+            "golden": placed.golden if repeat == 0 and not ops else None,
+            "scenario": options.scenario,
+            "warmup": options.warmup,
+            "profile_ops": ops,
+            "options": dict(options.runtime_options),
+        }
+    )
+
+
+def wall_limit(parts: Sequence[Part]) -> float:
+    """Return after how many seconds a run has certainly gone wrong."""
+    total = 60.0
+    for part in parts:
+        build = ALLOWED_BUILD_S if part.runtime == "tensorrt" or part.provider == "tensorrt" else 0.0
+        longest = part.scenario.max_duration_s or PATIENCE * part.scenario.duration_s + PATIENCE_S
+        # The server scenario searches its rate in several windows.
+        windows = 12 if part.scenario.name == "server" and part.scenario.qps is None else 2
+        total += ALLOWED_LOAD_S + build + part.warmup.max_s + windows * longest
+    return total
+
+
+def estimate_s(model: ResolvedModel, job: Job) -> float:
+    """Return about how long the run will take on the device, seconds: starts, loads, warm-ups and timed windows."""
+    sizes = {component.name: component.bytes for component in model.components}
+    total = 0.0
+    for part in job.parts:
+        total += IMPORT_S + sizes.get(part.name, 0) / LOAD_BYTES_S
+        if part.runtime == "null":
+            total -= IMPORT_S - 0.5
+        total += min(TYPICAL_WARMUP_S, part.warmup.max_s)
+        windows = 6 if part.scenario.name == "server" and part.scenario.qps is None else 1
+        total += 5.0 if part.profile_ops else windows * part.scenario.duration_s
+    return total
+
+
+def describe(model: ResolvedModel, job: Job, *, device: str) -> str:
+    """Say in one line what is about to run, where, and for how long."""
+    timed = [part for part in job.parts if not part.profile_ops]
+    repeats = 1 + max(part.repeat for part in timed)
+    components = len(timed) // repeats
+    scenario = timed[0].scenario
+    parts = f"{components} component{'s' if components > 1 else ''}"
+    runs = f" x {repeats} runs" if repeats > 1 else ""
+    return (
+        f"{model.name} on {device}: {parts}{runs}, {scenario.name} for {scenario.duration_s:g} s each; "
+        f"about {duration_text(estimate_s(model, job))} in all"
+    )
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration for people: ``45 s``, ``3 min 20 s``, ``1 h 05 min``."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
