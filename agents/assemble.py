@@ -1,4 +1,4 @@
-"""The result of a run, made from its journal and its samples: by the supervisor at the end, or by ``collect`` after its death."""
+"""The result of a run, made from its journal and samples: by the supervisor, or after its death by ``collect``."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""Who else used the processor during a window: /proc/stat and every process's times, read before and after it, never within."""
+"""Who else used the processor in a window: /proc/stat and every process's times, read before and after it."""
 
 import os
 
@@ -15,13 +15,13 @@ class Snapshot:
     def __init__(self, clock):
         self.t = clock()
         self.busy, self.steal, self.cores = machine_seconds()
+        # (pid, start, process group) -> seconds; the start time is part of the key: a pid can be given anew.
         self.processes = {}
         for name in os.listdir("/proc"):
             fields = system.stat_fields(name) if name.isdigit() else None
             if fields:
                 seconds = (int(fields[11]) + int(fields[12])) / system.CLOCK_TICKS
-                # The start time is part of the key: a pid can be given anew.
-                self.processes[int(name), fields[19]] = seconds
+                self.processes[int(name), fields[19], int(fields[2])] = seconds
 
 
 def machine_seconds():
@@ -54,24 +54,25 @@ def compare(before, after, ours, background):
     Parameters
     ----------
     ours
-        Pids whose time is the run's own: the worker, its children, the supervisor.
+        Pids and process groups whose time is the run's own: the worker with its children, the supervisor.
     background
         Declared loads: left out of the figures, and named apart.
 
     Returns
     -------
     dict
-        ``other_cpu_share``: CPU time of all other processes / (time x cores); ``other_load``: those above 5 % of a core;
+        ``other_cpu_share``: CPU time of all others / (time x cores); ``other_load``: those above 5 % of a core;
         ``background_load``: the declared ones that were seen; ``steal_share``.
     """
     seconds = max(after.t - before.t, 1e-9)
     own = declared_s = 0.0
     others, seen = [], []
-    for (pid, start), total in after.processes.items():
-        used = total - before.processes.get((pid, start), 0.0)
+    for key, total in after.processes.items():
+        pid, _, group = key
+        used = total - before.processes.get(key, 0.0)
         if used <= 0:
             continue
-        if pid in ours:
+        if pid in ours or group in ours:
             own += used
             continue
         share = used / seconds

@@ -130,11 +130,10 @@ def release_reserve(folder):
 
 def journal_events(folder, offset=0, limit=MAX_JOURNAL_BYTES):
     """Iterate over (offset after the line, event) of a journal's whole lines; what is not JSON is passed over."""
-    try:
-        file = open(os.path.join(folder, wire.JOURNAL_FILE), "rb")
-    except OSError:
+    name = os.path.join(folder, wire.JOURNAL_FILE)
+    if not os.path.isfile(name):
         return
-    with file:
+    with open(name, "rb") as file:
         file.seek(offset)
         while offset < limit:
             line = file.readline(wire.MAX_LINE_BYTES)

@@ -1,4 +1,4 @@
-"""The agent's command line: ``python3 agent.pyz [--home DIR] COMMAND [ARGUMENT ...]``, answers as framed lines; see ``wire``."""
+"""The agent's command line: ``python3 agent.pyz [--home DIR] COMMAND [ARGUMENT ...]``; see ``wire``."""
 
 import os
 import sys

@@ -30,11 +30,20 @@ def proportional():
     return total if found else None
 
 
-def steady_figures():
-    """Return what ``MemoryFigures`` holds of the time since the peak was reset."""
+def steady_figures(peak_before, samples_bytes):
+    """Return what ``MemoryFigures`` holds of the time since the peak was reset.
+
+    Parameters
+    ----------
+    peak_before
+        VmHWM before the samples' mapping was made, bytes or None.
+    samples_bytes
+        Size of that mapping. It is the harness's, resident to the last page, and taken off the window's peak.
+    """
     sizes = system.status_bytes()
+    peaks = [peak_before, sizes["VmHWM"] - samples_bytes] if "VmHWM" in sizes else [peak_before]
     return {
-        "peak_rss_steady": sizes.get("VmHWM"),
+        "peak_rss_steady": max((value for value in peaks if value is not None), default=None),
         "pss": proportional(),
         "file_backed": sizes.get("RssFile"),
         "anonymous": sizes.get("RssAnon"),

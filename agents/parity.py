@@ -28,8 +28,9 @@ def cases_of(golden):
 def difference(found, expected):
     """Return (largest absolute error, cosine) of two arrays of any type, computed in float64.
 
-    Two arrays of zeros have cosine 1, zeros against anything else 0. Where either is not finite in a place where the other differs, the
-    error is infinite in principle; it is given as the largest float and the cosine as -1, since JSON has no infinity.
+    Two arrays of zeros have cosine 1, zeros against anything else 0. Where one is not finite and the other differs
+    there, the error is infinite in principle; it is given as the largest float and the cosine as -1, since JSON has
+    no infinity.
     """
     import numpy
 

@@ -44,7 +44,7 @@ def supervisor_alive(folder):
 
 
 def verdict(folder):
-    """Return (state, fault's document or None) of a run. "lost" is a run whose supervisor is gone and left no result."""
+    """Return (state, fault's document or None) of a run. "lost": its supervisor is gone and left no result."""
     # Asked first: a supervisor that ends between the two questions has then left its result.
     running = supervisor_alive(folder)
     for event in reversed(last_events(folder)):

@@ -1,7 +1,8 @@
 """The samples file: a shared mapping that the worker fills and that outlives it; layout in ``wire``.
 
-It lies in /dev/shm, where writing never waits for a disk, or else in the run's folder. Its room is reserved when it is made (a
-mapping that outgrows its file system dies of SIGBUS), and every page is touched (an untouched one costs 2 us in the timed loop).
+It lies in /dev/shm, where writing never waits for a disk, or else in the run's folder. Its room is reserved when it
+is made (a mapping that outgrows its file system dies of SIGBUS), and every page is touched (an untouched one costs 2
+us when timed).
 """
 
 import binascii
@@ -51,7 +52,7 @@ class SampleWriter:
     def __init__(self, folder, index, capacity, columns, batch):
         import mmap
 
-        size = wire.SAMPLE_HEADER_BYTES + capacity * columns * ITEM_BYTES
+        self.size = size = wire.SAMPLE_HEADER_BYTES + capacity * columns * ITEM_BYTES
         file = self._reserve(candidates(folder, index), size)
         try:
             self._map = mmap.mmap(file, size)
@@ -129,7 +130,7 @@ class SampleReader:
         return low
 
     def keep(self, target):
-        """Write the calls that are done to a file that appears whole, its columns cut to their count; return the count."""
+        """Write the calls that are done to a file that appears whole, columns cut to their count; return the count."""
         count = self.count()
         temporary = "%s.%d.part" % (target, os.getpid())
         try:
@@ -158,7 +159,7 @@ class SampleReader:
 
 
 def keep(folder, index):
-    """Move a part's samples from where they were written into the run's folder; return the count, None where there are none."""
+    """Move a part's samples from where they were written into the run's folder; return the count, None without any."""
     target = os.path.join(folder, wire.SAMPLES_FILE % index)
     reader = SampleReader.find(folder, index)
     if reader is None:

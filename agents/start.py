@@ -7,14 +7,14 @@ import sys
 import time
 
 from . import entry, system, wire
-from .home import DeviceLock, Fault, Journal, RUN_ID, no_space, path, read_json, take_reserve, write_json
+from .home import RUN_ID, DeviceLock, Fault, Journal, no_space, path, read_json, take_reserve, write_json
 
 MAX_JOB_BYTES = 8 << 20
 ERRORS_FILE = "supervisor.txt"
 
 
 def check_job(job):
-    """Raise Fault bad-job where a job is not one that this agent understands. The shape in full is the host's to check."""
+    """Raise Fault bad-job where this agent does not understand a job; its shape in full is the host's to check."""
     if not isinstance(job, dict):
         raise Fault("bad-job", "the job is not a JSON object")
     if job.get("wire") != wire.WIRE_VERSION:

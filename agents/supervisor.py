@@ -1,7 +1,7 @@
 """The supervisor: detached, takes a job's parts one after the other, and watches each worker from outside.
 
-Whatever happens is appended to the journal as it happens; the result is made from the journal and the samples (``assemble``), so that it
-can be made just as well after this process has been killed.
+Whatever happens is appended to the journal as it happens; the result is made from the journal and the samples
+(``assemble``), so that it can be made just as well after this process has been killed.
 """
 
 import os
@@ -136,7 +136,7 @@ class Supervisor:
         return fault
 
     def _keep_samples(self, index):
-        """Move the samples into the run's folder; with a full disk they stay where they are until ``collect`` comes for them."""
+        """Move the samples into the run's folder; with a full disk they stay where they are until ``collect`` comes."""
         try:
             samples.keep(self.folder, index)
         except OSError as error:
@@ -212,15 +212,16 @@ class Supervisor:
 
     def _idle_power(self):
         """Record the board's power before the worker starts."""
+        if not self._sensors or not self._sensors.power:
+            return
+        self._read_sensors()  # a counter of energy gives power from its second reading on
         readings = []
         for _ in range(IDLE_READINGS):
-            values = self._read_sensors()
-            power = sum(value for name, value in values.items() if name == "power_w")
-            if not power:
-                return
-            readings.append(power)
             time.sleep(IDLE_PERIOD_S)
-        self.journal.write("note", part=self.part, figures={"idle_power_w": sum(readings) / len(readings)})
+            readings.append(self._read_sensors().get("power_w"))
+        readings = [power for power in readings if power is not None]
+        if readings:
+            self.journal.write("note", part=self.part, figures={"idle_power_w": sum(readings) / len(readings)})
 
     def _sample(self, now, resident):
         """Read the sensors and write their values and the progress."""
@@ -242,7 +243,7 @@ class Supervisor:
 
 
 def main(folder, lock, ready):
-    """Supervise a run; the lock's descriptor stays open while it goes on. Called by ``start``, in a session of its own."""
+    """Supervise a run; the lock's descriptor stays open while it goes on. ``start`` calls this in a new session."""
     lock, ready = int(lock), int(ready)
     for end in (lock, ready):
         os.set_inheritable(end, False)

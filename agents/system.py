@@ -1,4 +1,4 @@
-"""What the agent asks of Linux about processes and memory: identities, resident sets, CPU time. Reads /proc, nothing else."""
+"""What the agent asks of Linux about processes and memory: identities, resident sets, CPU time. Reads /proc only."""
 
 import os
 
@@ -21,7 +21,7 @@ def boot_id():
 
 
 def stat_fields(pid):
-    """Return the fields of /proc/PID/stat after the command's name (state first), or None where there is no such process."""
+    """Return the fields of /proc/PID/stat after the command's name (state first), or None without such a process."""
     text = read_text("/proc/%s/stat" % pid)
     # The name is in parentheses and may itself hold spaces and parentheses.
     _, closed, rest = text.rpartition(")")
@@ -47,7 +47,7 @@ def alive(who):
 
 
 def cpu_seconds(pid):
-    """Return the user plus system time of a process and the children it has waited for, seconds; None where it is gone."""
+    """Return the seconds of user and system time of a process and of children it has waited for; None if it is gone."""
     fields = stat_fields(pid)
     return sum(int(value) for value in fields[11:15]) / CLOCK_TICKS if fields else None
 
@@ -72,7 +72,7 @@ def memory_available():
 
 
 def oom_kills():
-    """Return how many processes the kernel has killed for memory since boot, in this memory cgroup or at all; 0 if untold."""
+    """Return how many processes the kernel has killed for memory since boot, here or in this cgroup; 0 if untold."""
     count = 0
     for line in (read_text("/proc/vmstat") + read_text("/sys/fs/cgroup/memory.events")).splitlines():
         if line.startswith("oom_kill "):

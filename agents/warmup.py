@@ -22,7 +22,7 @@ def agree(medians):
 
 
 def warm_up(call, spec, clock=perf_counter):
-    """Call until steady, at most for ``max_s`` seconds but ``min_calls`` times in any case; or exactly ``fixed_calls`` times.
+    """Call until steady, at most ``max_s`` seconds but ``min_calls`` times in any case; or ``fixed_calls`` times.
 
     Parameters
     ----------

@@ -2,9 +2,10 @@
 
 Standard library only, Python 3.6. Shapes of the documents are checked on the host by ``argus_edge.schema.agent``.
 
-The agent is called as ``python3 agent.pyz [--home DIR] COMMAND [ARGUMENT ...]``. It answers on stdout with framed lines:
-a magic word, a space, one JSON document. Anything else on stdout (a login banner, a runtime's chatter) is not the protocol
-and is ignored by the host. A command that fails answers {"error": {"kind", "message", "detail"}} and exits with status 1.
+The agent is called as ``python3 agent.pyz [--home DIR] COMMAND [ARGUMENT ...]``. It answers on stdout with framed
+lines: a magic word, a space, one JSON document. Anything else on stdout (a login banner, a runtime's chatter) is not
+the protocol and is ignored by the host. A command that fails answers {"error": {"kind", "message", "detail"}} and
+exits with status 1.
 """
 
 import json
@@ -43,9 +44,9 @@ SAMPLES_FILE = "samples-%d.bin"  # part index; see SAMPLE_FORMAT
 OUTPUT_FILE = "output-%d.txt"  # what the worker's runtime wrote to stdout and stderr, capped
 LOCK_FILE = "device.lock"
 
-# A samples file: a header, then `capacity` float64 start times, then `capacity` float64 end times, little endian, both in seconds
-# of CLOCK_MONOTONIC (time.perf_counter). An end time of 0 is "not done". In scenarios with a schedule (server, paced) a third
-# column holds each call's scheduled time; its latency counts from there.
+# A samples file: a header, then `capacity` float64 start times, then `capacity` float64 end times, little endian,
+# both in seconds of CLOCK_MONOTONIC (time.perf_counter). An end time of 0 is "not done". In scenarios with a schedule
+# (server, paced) a third column holds each call's scheduled time; its latency counts from there.
 SAMPLE_HEADER_BYTES = 64
 SAMPLE_HEADER = "<dddd"  # count, capacity, columns, batch
 

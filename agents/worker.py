@@ -1,7 +1,8 @@
-"""The worker: one part in a process of its own. It times and does nothing else; sensors and the journal are the supervisor's.
+"""The worker: one part in a process of its own. It times and does nothing else; the rest is the supervisor's.
 
 It speaks to the supervisor through two pipes, and only between timed windows: upwards one JSON document a line
-(``{"phase": …}``, ``{"figures": …}``, ``{"window": …}``, ``{"error": …}``, ``{"end": true}``), downwards one byte, "go on".
+(``{"phase": …}``, ``{"figures": …}``, ``{"window": …}``, ``{"error": …}``, ``{"end": true}``), downwards a byte: "go
+on".
 """
 
 import gc
@@ -21,6 +22,9 @@ REWARM_CALLS = 3
 CAPACITY_MARGIN = 4
 MIN_CAPACITY = 4096
 PROFILED_CALLS = 20
+# A runtime that times itself: how long it warms up, and the shortest call that it is given room for.
+SELF_WARMUP_S = 2.0
+SHORTEST_CALL_S = 20e-6
 
 # What an exception means that a runtime raises in a phase.
 KINDS = {"import": "runtime-error", "load": "model-rejected", "first": "input-rejected"}
@@ -97,18 +101,18 @@ def usage():
 
 
 def run_window(call, spec, scenario, latencies, control, place):
-    """Time the window and tell its figures."""
+    """Time the window and tell its figures; return the peak RSS before it, and the bytes of samples that it held."""
     from .samples import SampleWriter, max_capacity
 
-    figures = {}
     if hasattr(scenario, "prepare"):
-        figures.update(scenario.prepare(call, spec, latencies, control.tell))
+        scenario.prepare(call, spec, latencies, control.tell)
     expected = scenario.calls_expected(spec, max(min(latencies), 1e-8) if latencies else 1e-3)
     capacity = max(MIN_CAPACITY, CAPACITY_MARGIN * expected)
     if spec["max_calls"]:
         capacity = min(capacity, spec["max_calls"])
     capacity = min(capacity, max_capacity(scenario.COLUMNS))
     batch = scenario.samples_per_call(spec)
+    peak = memory.peak()
     writer = SampleWriter(place[0], place[1], capacity, scenario.COLUMNS, batch)
     control.tell(ready=True)
     control.wait()
@@ -116,11 +120,12 @@ def run_window(call, spec, scenario, latencies, control, place):
     for _ in range(REWARM_CALLS):
         call()
     before = usage()
-    figures.update(scenario.run(call, spec, writer))
+    figures = scenario.run(call, spec, writer)
     after = usage()
     figures.update(batch=batch, cpu_time_s=after[0] - before[0])
     figures.update(major_faults=after[1] - before[1], involuntary_switches=after[2] - before[2])
     control.tell(window=figures)
+    return peak, writer.size
 
 
 def run_part(part, place, control):
@@ -136,9 +141,13 @@ def run_part(part, place, control):
     import_s, version = timed(runtime.import_library)
     control.tell(figures={"import_s": import_s, "runtime_version": str(version)[:128]})
     inputs = load_inputs(part.get("inputs"))
+    runtime.take_inputs(inputs)
     control.enter("load")
     load_s, _ = timed(runtime.load)
     control.tell(figures=dict(runtime.figures, load_s=load_s - (runtime.figures.get("build_s") or 0)))
+    if runtime.self_timed:
+        run_self_timed(runtime, part, spec, control, place)
+        return
     control.enter("first")
     call = runtime.bind(inputs)
     first_s, _ = timed(call)
@@ -155,15 +164,36 @@ def run_part(part, place, control):
     control.enter("warmup", total_s=warm["max_s"])
     figures, latencies = warmup.warm_up(call, warm)
     control.tell(figures=figures)
-    run_window(call, spec, scenarios.load(spec["name"]), latencies, control, place)
+    peak, samples_bytes = run_window(call, spec, scenarios.load(spec["name"]), latencies, control, place)
     control.enter("memory")
-    memories.update(memory.steady_figures(), device_peak=runtime.device_peak())
+    memories.update(memory.steady_figures(peak, samples_bytes), device_peak=runtime.device_peak())
     control.tell(figures={"memory": memories})
     if part.get("golden"):
         from .parity import compare_golden
 
         control.enter("parity")
         control.tell(figures={"parity": compare_golden(runtime.infer, load_inputs(part["golden"]))})
+
+
+def run_self_timed(runtime, part, spec, control, place):
+    """Let a runtime time itself that does; back to back only, and without outputs."""
+    from .samples import SampleWriter, max_capacity
+
+    if part.get("profile_ops"):
+        control.enter("ops")
+        control.tell(figures={"ops": runtime.profile({}, PROFILED_CALLS)})
+        return
+    if scenarios.MODULES[spec["name"]] != "closed_loop":
+        raise Fault("bad-job", "trtexec cannot issue calls as the scenario %s does" % spec["name"])
+    capacity = min(max_capacity(2), max(MIN_CAPACITY, int(spec["duration_s"] / SHORTEST_CALL_S)))
+    writer = SampleWriter(place[0], place[1], capacity, 2, spec["batch"])
+    control.tell(ready=True)
+    control.wait()
+    control.enter("steady", total_s=spec["duration_s"])
+    warmup_s = min(SELF_WARMUP_S, (part.get("warmup") or {}).get("max_s", SELF_WARMUP_S))
+    figures, peak = runtime.drive(spec, writer, warmup_s)
+    control.tell(window=dict(figures, batch=spec["batch"]))
+    control.tell(figures={"memory": {"peak_rss_steady": peak}})
 
 
 def fault_of(error, phase):

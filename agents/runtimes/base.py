@@ -12,10 +12,13 @@ class BaseRuntime:
         Fields of ``PartResult`` that the runtime knows: ``providers_used``, ``provider_fell_back``, ``build_s`` …
     formats, providers : tuple
         What it takes.
+    self_timed : bool
+        The runtime issues and times the calls itself, in another process: it has ``drive`` instead of ``bind``.
     """
 
     formats = ()
     providers = ("cpu",)
+    self_timed = False
 
     def __init__(self, part, folder):
         self.part = part
@@ -38,11 +41,14 @@ class BaseRuntime:
         """Import the runtime and return its version. Raises ImportError."""
         raise Fault("internal", "a runtime must say how it is imported")
 
+    def take_inputs(self, inputs):
+        """Take the arrays before the model is loaded, where loading depends on their shapes."""
+
     def load(self):
         """Load the model. Whatever it raises means that the model was rejected."""
 
     def bind(self, inputs):
-        """Return the call to be timed: a function without arguments that runs the model on these inputs, a dict of arrays."""
+        """Return the call to be timed: a function without arguments that runs the model on these arrays by name."""
         raise Fault("internal", "a runtime must give a call")
 
     def after_first(self):
@@ -57,5 +63,4 @@ class BaseRuntime:
         raise Fault("bad-job", "the %s runtime cannot list operators" % self.part["runtime"])
 
     def device_peak(self):
-        """Return the peak of the accelerator's memory that this process held, bytes, or None."""
-        return None
+        """Return the peak of the accelerator's memory that this process held, bytes; None where there is none."""

@@ -4,8 +4,8 @@ import glob
 import json
 import os
 
-from .base import BaseRuntime
 from ..home import Fault
+from .base import BaseRuntime
 
 PROVIDERS = {
     "cpu": ["CPUExecutionProvider"],
@@ -23,7 +23,7 @@ def short_name(provider):
 
 
 def node_events(profile):
-    """Return (op, name, provider, seconds) of each operator's run in a profile, a list of trace events as ORT writes it."""
+    """Return (op, name, provider, seconds) of each operator's run in a profile: trace events as ORT writes them."""
     rows = []
     for event in profile:
         args = event.get("args") or {}

@@ -6,7 +6,7 @@ A scenario's module has
 - ``samples_per_call(spec)``: how many samples one recorded call stands for;
 - ``calls_expected(spec, call_s)``: about how many calls a window will record, if one takes ``call_s`` seconds;
 - ``run(call, spec, writer)``: the timed window; returns figures of ``PartResult`` (``stopped_by`` and its own);
-- optionally ``prepare(call, spec, tell)``: what must be found out before the window; returns figures.
+- optionally ``prepare(call, spec, latencies, tell)``: finds out what the window needs, and completes ``spec``.
 
 ``spec`` is the job's scenario with its defaults filled in.
 """

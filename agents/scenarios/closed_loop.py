@@ -1,6 +1,7 @@
 """Single-stream, offline and soak: the next call is issued when the one before has ended.
 
-The three differ in what they are for (latency; throughput at a batch size; minutes, for the thermal curve), not in how they issue.
+They differ in what they are for (latency; throughput at a batch size; minutes, for the thermal curve), not in how
+they issue.
 """
 
 from time import perf_counter
@@ -30,22 +31,18 @@ def run(call, spec, writer):
     begin = clock()
     deadline = begin + min(spec["duration_s"], spec["max_duration_s"] or spec["duration_s"])
     last_deadline = begin + spec["max_duration_s"] if spec["max_duration_s"] else float("inf")
-    done = 0
-    for done in range(limit):
-        starts[done] = clock()
+    for index in range(limit):
+        starts[index] = clock()
         call()
-        ends[done] = now = clock()
+        ends[index] = now = clock()
         if now >= deadline:
             break
     else:
         return {"stopped_by": "calls" if limit == spec["max_calls"] else "capacity"}
-    wanted = min(limit, spec["min_calls"])
-    for done in range(done + 1, wanted):
+    for more in range(index + 1, min(limit, spec["min_calls"])):
         if now >= last_deadline:
             break
-        starts[done] = clock()
+        starts[more] = clock()
         call()
-        ends[done] = now = clock()
-    if done + 1 < wanted:
-        return {"stopped_by": "max-duration"}
+        ends[more] = now = clock()
     return {"stopped_by": "duration" if now < last_deadline else "max-duration"}

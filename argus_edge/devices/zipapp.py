@@ -44,7 +44,7 @@ class AgentArchive:
 
 
 def agent_bytes() -> bytes:
-    """Return the zipapp's bytes, made from the installed package ``argus_edge.agents``; the same for the same sources."""
+    """Return the zipapp's bytes, made from the installed ``argus_edge.agents``; the same for the same sources."""
     members = {
         f"{PACKAGE}/{name}": source.read_bytes() for name, source in _sources(resources.files("argus_edge.agents"))
     }
