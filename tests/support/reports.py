@@ -131,7 +131,7 @@ def evaluation(
         batch_size=1,
         threads=1,
     )
-    return _found(f"{name}.eval.json", report)
+    return found_in(f"{name}.eval.json", report)
 
 
 def bench(
@@ -191,10 +191,10 @@ def bench(
         validity=Validity(valid=valid),
         headline="end-to-end",
     )
-    return _found(f"{name}.{device}.{scenario}.bench.json", report)
+    return found_in(f"{name}.{device}.{scenario}.bench.json", report)
 
 
-def _found(name: str, artifact):
+def found_in(name: str, artifact):
     from pathlib import Path
 
     return Found(Path(name), sha(name), artifact)
