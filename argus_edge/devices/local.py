@@ -20,6 +20,7 @@ from argus_edge.devices.transport import Completed, Progress
 from argus_edge.errors import DeviceUnreachableError, HostError, InputError, RunFailedError
 
 _CHUNK = 1 << 16
+_PIPES_S = 3.0
 
 
 class LocalTransport:
@@ -46,9 +47,10 @@ class LocalTransport:
             thread.start()
         try:
             status = process.wait(timeout)
-            # A child that was left in the background may hold the pipes open: what has come by now is the answer.
+            # A child that was left in the background may hold the pipes open: what has come by then is the answer.
+            patience = time.monotonic() + _PIPES_S
             for thread in threads:
-                thread.join(1.0)
+                thread.join(max(0.0, patience - time.monotonic()))
         except subprocess.TimeoutExpired:
             raise DeviceUnreachableError(
                 f"A command did not end within {timeout:g} s.", where=f"{self.description}: {argv[0]}"

@@ -146,7 +146,7 @@ class SshTransport:
             expanded = [self._expand(argument) for argument in argv]
             channel = link.transport.open_session(timeout=CONNECT_S)
             # exec_command waits for the server's consent without a time-out of its own.
-            timer = threading.Timer(max(0.1, min(CONNECT_S, deadline - time.monotonic())), channel.close)
+            timer = threading.Timer(max(0.1, min(CONNECT_S, deadline - time.monotonic())), _close, [channel])
             timer.daemon = True
             timer.start()
             try:
@@ -158,7 +158,7 @@ class SshTransport:
             raise lost(error, link) from error
         finally:
             if channel:
-                _in_background(channel.close)
+                _in_background(_close, channel)
 
     def _expand(self, argument: str) -> str:
         """Put the user's home folder on the device in place of a leading ``~/``."""
@@ -298,6 +298,11 @@ def _in_background(function: Callable[..., None], *arguments: object) -> threadi
     thread = threading.Thread(target=function, args=arguments, daemon=True)
     thread.start()
     return thread
+
+
+def _close(channel: paramiko.Channel) -> None:
+    with contextlib.suppress(*_LOST):
+        channel.close()
 
 
 def _read_local(file: IO[bytes], size: int, path: Path) -> bytes:

@@ -157,8 +157,10 @@ def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: P
             while data := await source.read(1 << 16):
                 target.write(data)
                 await target.drain()
-        with contextlib.suppress(OSError, asyncssh.Error):
-            target.write_eof()
+
+    async def feed(source, target) -> None:
+        await pump(source, target)
+        target.close()
 
     async def handle(process) -> None:
         environment = {**os.environ, "HOME": str(server.home), "SSH_ORIGINAL_COMMAND": process.command or ""}
@@ -167,10 +169,17 @@ def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: P
         child = await asyncio.create_subprocess_exec(
             *command, env=environment, cwd=server.home, stdin=pipe, stdout=pipe, stderr=pipe
         )
-        feeding = asyncio.create_task(pump(process.stdin, child.stdin))
-        await asyncio.gather(pump(child.stdout, process.stdout), pump(child.stderr, process.stderr))
-        process.exit(await child.wait())
-        feeding.cancel()
+        tasks = [
+            asyncio.create_task(pump(*ends))
+            for ends in ((child.stdout, process.stdout), (child.stderr, process.stderr))
+        ]
+        feeding = asyncio.create_task(feed(process.stdin, child.stdin))
+        status = await child.wait()
+        # As sshd does: the answer does not wait for a grandchild that holds the pipes.
+        await asyncio.wait(tasks, timeout=1)
+        process.exit(status)
+        for task in [*tasks, feeding]:
+            task.cancel()
 
     class Server(asyncssh.SSHServer):
         def connection_requested(self, *_):
@@ -188,16 +197,20 @@ def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: P
             process_factory=handle,
         )
 
+    async def stop():
+        listener.close()
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
     listener = loop.run_until_complete(start())
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
         yield
     finally:
-        loop.call_soon_threadsafe(listener.close)
+        asyncio.run_coroutine_threadsafe(stop(), loop).result(20)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
