@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+__all__ = ["labels_for", "shared_slope", "sizes_of"]
 
-__all__ = ["fit_curve", "labels_for", "sizes_of"]
+# Beyond so many times the rows at hand the curve says nothing.
+_FARTHEST = 100
 
 
 def sizes_of(rows: int) -> list[int]:
@@ -18,40 +18,47 @@ def sizes_of(rows: int) -> list[int]:
     return sorted({max(2, rows // part) for part in (8, 4, 2, 1)})
 
 
-def fit_curve(sizes: Array, widths: Array) -> tuple[float, float]:
-    """Fit width = a + b/n, b at least 0, by least squares.
+def shared_slope(points: Iterable[Sequence[tuple[int, float]]]) -> float | None:
+    """Fit width = a_task + b/n with one b for all tasks, by least squares.
+
+    One task's widths at a few sizes are noise; the tasks together show how width falls with the number of labels.
 
     Parameters
     ----------
-    sizes, widths
-        Labelled rows and mean width, shape (m,), m at least 2.
+    points
+        For each task (labelled rows of the task, mean width) at several sizes.
 
     Returns
     -------
-    tuple
-        a, where the width levels off, and b.
+    float or None
+        b, at least 0; ``None`` where no task was seen at two sizes.
     """
-    inverse = 1 / np.asarray(sizes, float)
-    width = np.asarray(widths, float)
-    spread = inverse - inverse.mean()
-    slope = float(spread @ (width - width.mean()) / max(float(spread @ spread), 1e-300))
-    slope = max(slope, 0.0)
-    return float(width.mean() - slope * inverse.mean()), slope
+    product = square = 0.0
+    for task in points:
+        if len({count for count, _ in task}) < 2:
+            continue
+        inverse = np.array([1 / count for count, _ in task])
+        width = np.array([value for _, value in task])
+        product += float((inverse - inverse.mean()) @ (width - width.mean()))
+        square += float((inverse - inverse.mean()) @ (inverse - inverse.mean()))
+    return max(product / square, 0.0) if square > 0 else None
 
 
-def labels_for(sizes: Array, widths: Array, wanted: float) -> tuple[int | None, str]:
-    """Return how many labelled rows a width takes, and a sentence.
+def labels_for(width: float, rows: int, slope: float, wanted: float) -> tuple[int | None, str]:
+    """Return how many labelled rows of a task bring its mean width down to ``wanted``, and a sentence.
 
-    The extrapolation stops at a hundred times the largest size tried: beyond, the curve says nothing.
+    Parameters
+    ----------
+    width, rows
+        What the rows at hand give.
+    slope
+        From :func:`shared_slope`.
     """
-    level, slope = fit_curve(sizes, widths)
-    most = int(max(sizes))
-    now = level + slope / most
-    if now <= wanted:
-        if slope == 0:
-            return int(min(sizes)), f"{wanted:g} is reached with {int(min(sizes))} labelled rows or fewer"
-        return max(2, math.ceil(slope / (wanted - level))), f"{wanted:g} is reached with the {most} rows at hand"
-    if wanted <= level or slope / (wanted - level) > 100 * most:
-        return None, f"no number of labels gets to {wanted:g}: the width levels off at {max(level, 0):.2f}"
+    level = width - slope / rows
+    if width <= wanted:
+        few = max(2, math.ceil(slope / (wanted - level))) if wanted > level else rows
+        return few, f"{wanted:g} is reached: {width:.2f} with {rows} labelled rows (about {few} would do)"
+    if wanted <= level or slope / (wanted - level) > _FARTHEST * rows:
+        return None, f"no number of labels gets to {wanted:g}: the width ({width:.2f} now) levels off at {level:.2f}"
     needed = math.ceil(slope / (wanted - level))
-    return needed, f"about {needed} labelled rows would bring the width to {wanted:g} (now {now:.2f} with {most})"
+    return needed, f"about {needed} labelled rows would bring the width to {wanted:g} ({width:.2f} now, with {rows})"

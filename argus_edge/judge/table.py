@@ -69,7 +69,7 @@ class JudgeTable:
     label_column
         Their column, or ``None`` where there is none.
     columns
-        All cells as text, by column.
+        All cells as text, by column, shape (n,) each.
     """
 
     path: str
@@ -80,7 +80,7 @@ class JudgeTable:
     judge_scores: Array
     labels: Array
     label_column: str | None
-    columns: dict[str, list[str]]
+    columns: dict[str, Array]
     floor: float = FLOOR
     problems: list[Problem] = field(default_factory=list)
 
@@ -110,7 +110,7 @@ class JudgeTable:
         shifted = np.exp(logs - logs.max(axis=2, keepdims=True))
         return shifted / shifted.sum(axis=2, keepdims=True)
 
-    def column(self, name: str) -> list[str]:
+    def column(self, name: str) -> Array:
         """Return a column's cells.
 
         Raises
@@ -132,7 +132,7 @@ class JudgeTable:
             features=self.features[rows],
             judge_scores=self.judge_scores[rows],
             labels=self.labels[rows],
-            columns={name: [cells[row] for row in rows] for name, cells in self.columns.items()},
+            columns={name: cells[rows] for name, cells in self.columns.items()},
         )
 
 
@@ -169,7 +169,7 @@ def read_table(
     """
     where = str(path)
     header, rows, lines = _cells(path)
-    columns = {name: [row[index] for row in rows] for index, name in enumerate(header)}
+    columns = {name: np.array([row[index] for row in rows], dtype=object) for index, name in enumerate(header)}
     found = _levels(header, where)
     if scale is not None and scale.levels != found.levels:
         raise InputError(
@@ -260,7 +260,7 @@ def _levels(header: list[str], where: str) -> Scale:
     return Scale(len(found))
 
 
-def _numbers(columns: dict[str, list[str]], name: str, lines: Array, where: str) -> Array:
+def _numbers(columns: dict[str, Array], name: str, lines: Array, where: str) -> Array:
     """Return a column as numbers, NaN where empty."""
     values = np.empty(len(lines))
     for index, cell in enumerate(columns[name]):
@@ -306,7 +306,7 @@ def _checked_scores(scores: Array, scale: Scale, lines: Array, where: str, probl
     return np.where(unread | off, np.nan, scores)
 
 
-def _label_column(columns: dict[str, list[str]], wanted: str | None, where: str) -> str | None:
+def _label_column(columns: dict[str, Array], wanted: str | None, where: str) -> str | None:
     candidates = [wanted, f"{wanted}_score"] if wanted else ["human_score", "human"]
     for name in candidates:
         if name in columns:
@@ -320,7 +320,7 @@ def _label_column(columns: dict[str, list[str]], wanted: str | None, where: str)
     return None
 
 
-def _judge_name(columns: dict[str, list[str]], given: str | None, path: Path | str, where: str) -> str:
+def _judge_name(columns: dict[str, Array], given: str | None, path: Path | str, where: str) -> str:
     if _JUDGE not in columns:
         return (given or Path(path).name.removesuffix(".csv"))[:512]
     names = sorted(set(columns[_JUDGE]))

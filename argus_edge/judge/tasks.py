@@ -119,19 +119,17 @@ def advise(
         return "do not use", "the judge gives every row the same score, or the humans do"
     rank = f"rank correlation {spearman:.2f} ({interval[0]:.2f} to {interval[1]:.2f})"
     wide = f"intervals {width:.2f} wide on a scale of {span}"
-    if interval[0] <= 0:
-        narrow = "; the intervals are narrow because the human scores hardly vary" if width <= demands.max_width else ""
-        return "do not use", f"{rank}: it may be none at all{narrow}"
+    if interval[0] <= 0 or spearman < demands.min_correlation:
+        weak = "it may be none at all" if interval[0] <= 0 else f"below {demands.min_correlation:g}"
+        narrow = ", but because the human scores hardly vary" if width <= demands.max_width else ""
+        return "do not use", f"{rank}, {weak}; {wide}{narrow}"
     # Three standard errors of a share: a task whose coverage is merely unlucky is not turned down.
     lowest = 1 - alpha - 3 * float(np.sqrt(alpha * (1 - alpha) / rows))
-    if width <= demands.max_width and coverage >= lowest:
-        return "score", f"{wide} (at most {demands.max_width:g} wanted), covering {coverage:.0%}; {rank}"
-    short = f"{wide} (at most {demands.max_width:g} wanted)"
     if coverage < lowest:
-        short = f"intervals cover only {coverage:.0%}"
-    if spearman >= demands.min_correlation:
-        return "rank only", f"{short}, but {rank}"
-    return "do not use", f"{short}, and {rank} is below {demands.min_correlation:g}"
+        return "rank only", f"intervals cover only {coverage:.0%}, but {rank}"
+    if width <= demands.max_width:
+        return "score", f"{wide} (at most {demands.max_width:g} wanted), covering {coverage:.0%}; {rank}"
+    return "rank only", f"{wide} (at most {demands.max_width:g} wanted), but {rank}"
 
 
 def task_report(rows: TaskRows, *, alpha: float, span: int, demands: Demands) -> TaskReport:

@@ -172,7 +172,7 @@ class JudgeReport(Model):
     judge: str = _Name
     rows: int
     points: PointFigures | None
-    confidence: Confidence
+    confidence: Confidence | None
     points_by_task: dict[str, PointFigures] = Field(default_factory=dict)
     methods: list[MethodReport]
     tasks: list[TaskReport]

@@ -97,6 +97,7 @@ class HistogramRegression(ConformalMethod):
 
     paper: ClassVar[str] = "Sesia & Romano 2021"
     calibration_share: ClassVar[float] = 0.2
+    cost: ClassVar[float] = 1.2
     epochs: ClassVar[int] = 80
 
     def _edges(self) -> Array:

@@ -78,6 +78,7 @@ class IntegerIntervals(ConformalMethod):
     """
 
     paper: ClassVar[str] = "this project; growth after Lu, Angelopoulos & Pomerantz 2022"
+    cost: ClassVar[float] = 0.1
     uses_group: ClassVar[bool] = True
 
     def train(self, rows: Rows, labels: Array, rng: np.random.Generator) -> None:

@@ -25,6 +25,7 @@ class CrossIntegerIntervals(IntegerIntervals):
     """
 
     paper: ClassVar[str] = "Vovk 2015, on this project's integer sets"
+    cost: ClassVar[float] = 0.5
     folds: ClassVar[int] = 10
 
     def fit(self, rows: Rows, labels: Array, seed: int) -> CrossIntegerIntervals:

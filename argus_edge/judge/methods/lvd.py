@@ -81,6 +81,7 @@ class LocallyValidDiscriminative(ConformalMethod):
 
     paper: ClassVar[str] = "Lin, Trivedi & Sun 2021"
     calibration_share: ClassVar[float] = 0.5
+    cost: ClassVar[float] = 0.8
     dimensions: ClassVar[int] = 10
     kernel_rows: ClassVar[int] = 500
 

@@ -28,6 +28,7 @@ class OrdinalAdaptiveSets(ConformalMethod):
 
     paper: ClassVar[str] = "Lu, Angelopoulos & Pomerantz 2022"
     calibration_share: ClassVar[float] = 1.0
+    cost: ClassVar[float] = 0.01
     steps: ClassVar[int] = 50_000
 
     def train(self, rows: Rows, labels: Array, rng: np.random.Generator) -> None:

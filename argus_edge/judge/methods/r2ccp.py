@@ -53,6 +53,7 @@ class RegressionAsClassification(ConformalMethod):
 
     paper: ClassVar[str] = "Guha et al. 2024"
     calibration_share: ClassVar[float] = 0.2
+    cost: ClassVar[float] = 0.9
     points: ClassVar[int] = 50
     entropy_weight: ClassVar[float] = 0.2
 
