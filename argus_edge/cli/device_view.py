@@ -93,7 +93,7 @@ def print_diagnosis(diagnosis: Diagnosis, entry: DeviceEntry) -> None:
     finding = diagnosis.finding
     mark, colour = ("✓", "green") if finding.ok and finding.severity != "warning" else _MARKS[finding.severity]
     click.echo(
-        f"  {click.style(mark, fg=colour)} {clean(finding.check, limit=40):<14} {clean(finding.detail, limit=600)}"
+        f"  {click.style(mark, fg=colour)} {clean(finding.check, limit=40):<16} {clean(finding.detail, limit=600)}"
     )
     step = remedy(diagnosis)
     if step:

@@ -90,11 +90,10 @@ def _diagnose(transport: Transport, entry: DeviceEntry) -> Iterator[Diagnosis]:
         detail = f"the login prints {len(noise)} characters before every command ({clean(noise, limit=60)!r}): harmless"
         yield Diagnosis(Finding(check="shell", ok=True, severity="info", detail=detail))
     yield from _clock(done, mark, started, ended)
-    python = _python(transport, entry)
-    yield python
-    room = _room(transport, entry)
-    yield room
-    if not (python.ok and room.ok):
+    # What is in order here, the agent tells in more detail.
+    missing = [diagnosis for diagnosis in (_python(transport, entry), _room(transport, entry)) if diagnosis is not None]
+    yield from missing
+    if missing:
         return
     try:
         agent: AgentClient = deploy_agent(transport, entry)
@@ -126,7 +125,7 @@ def _clock(done: Completed, mark: str, started: float, ended: float) -> Iterator
     )
 
 
-def _python(transport: Transport, entry: DeviceEntry) -> Diagnosis:
+def _python(transport: Transport, entry: DeviceEntry) -> Diagnosis | None:
     mark = new_mark()
     program = f"import sys; print('{mark}', '%d %d %d' % sys.version_info[:3])"
     try:
@@ -155,18 +154,18 @@ def _python(transport: Transport, entry: DeviceEntry) -> Diagnosis:
             f"{python} is {'.'.join(words)}; the agent needs 3.6 or newer: "
             f"argus-edge device add {shlex.quote(entry.name)} --python PATH --replace",
         )
-    return _good("python", f"{python} is {'.'.join(words)}")
+    return None
 
 
-def _room(transport: Transport, entry: DeviceEntry) -> Diagnosis:
+def _room(transport: Transport, entry: DeviceEntry) -> Diagnosis | None:
     try:
         free = free_bytes(transport, entry.home, entry.home)
     except ArgusError as error:
         return _failed("room", error)
-    text = f"{free / 1e9:.1f} GB are free at {clean(entry.home, limit=100)}"
-    if free < ROOM_BYTES:
-        return _wrong("room", f"{text}: too little for most models", command="sudo apt-get clean")
-    return _good("room", text)
+    if free >= ROOM_BYTES:
+        return None
+    text = f"{free / 1e6:.0f} MB are free at {clean(entry.home, limit=100)}: too little for most models"
+    return _wrong("room", text, command="sudo apt-get clean")
 
 
 def _good(check: str, detail: str) -> Diagnosis:

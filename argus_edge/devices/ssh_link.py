@@ -212,15 +212,21 @@ def _handshake(target: Target, sock: _Heard) -> paramiko.Transport:
     options.ciphers = _CIPHERS
     listed = known_hosts.lines_for(known_hosts.read(target.known_hosts_files), target.known_as)
     options.key_types = known_hosts.algorithms(listed)
+    reason = ""
     try:
         transport.start_client(timeout=CONNECT_S)
+        if not transport.initial_kex_done:
+            # It returns without a word when the time is up.
+            reason = f"no key exchange within {CONNECT_S:g} s"
     except (paramiko.SSHException, OSError, EOFError) as error:
+        reason = clean(str(error), limit=200) or type(error).__name__
+    if reason:
         transport.close()
         raise DeviceUnreachableError(
-            f"What answers there speaks no SSH we can use: {clean(str(error), limit=200) or type(error).__name__}.",
+            f"What answers there speaks no SSH we can use: {reason}.",
             where=str(target),
             next_step="is this the right port? does `ssh` itself connect?",
-        ) from error
+        )
     return transport
 
 

@@ -66,7 +66,8 @@ def free_port() -> int:
 def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path:
     """Make a key pair as ssh-keygen does; without ssh-keygen through asyncssh."""
     if KEYGEN:
-        subprocess.run([KEYGEN, "-q", "-t", kind, "-N", passphrase, "-C", "test", "-f", str(path)], check=True)
+        size = ["-b", "2048"] if kind == "rsa" else []
+        subprocess.run([KEYGEN, "-q", "-t", kind, *size, "-N", passphrase, "-C", "test", "-f", str(path)], check=True)
     else:
         asyncssh = pytest.importorskip("asyncssh")
         key = asyncssh.generate_private_key(
