@@ -82,7 +82,9 @@ class Dataset:
         How many captions of an image enter the retrieval gallery, the first ones; None for all. (The field's 5K test
         on COCO has five an image, 25,000 in all, though some images have six or seven.)
     answer_set
-        The closed set of answers, for models that choose among candidates; empty where there is none.
+        The answers that occur, for models that can only choose among candidates; empty where there are none.
+    closed_answers
+        A free answer counts as the one member of ``answer_set`` that it names (CLEVR), not by its whole text.
     notes
         What a reader should know (images without captions left out …).
     optional_tasks
@@ -97,6 +99,7 @@ class Dataset:
     questions: tuple[Question, ...] = ()
     gallery_captions: int | None = None
     answer_set: tuple[str, ...] = ()
+    closed_answers: bool = False
     notes: tuple[str, ...] = ()
     optional_tasks: tuple[str, ...] = ()
 

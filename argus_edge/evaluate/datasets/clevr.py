@@ -93,4 +93,5 @@ class Clevr:
             images=tuple(images),
             questions=tuple(questions),
             answer_set=ANSWERS,
+            closed_answers=True,
         )

@@ -31,6 +31,7 @@ class _Rows:
     index: dict[str, int] = field(default_factory=dict)
     captions: list[list[str]] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
+    question_ids: set[str] = field(default_factory=set)
 
     def add(self, row: dict[str, Any], line: int) -> None:
         unknown = [key for key in row if key not in _FIELDS]
@@ -47,12 +48,15 @@ class _Rows:
                 raise _LineError(f"{stray} without a question")
         position = self.index.get(image, len(self.captions))
         asked = self._question(row, question, position, line) if question else None
+        if asked and asked.id in self.question_ids:
+            raise _LineError(f"the id {asked.id[:60]!r} is taken by another question")
         if position == len(self.captions):
             self.index[image] = position
             self.captions.append([])
         self.captions[position] += [caption for caption in captions if caption not in self.captions[position]]
         if asked:
             self.questions.append(asked)
+            self.question_ids.add(asked.id)
 
     def _question(self, row: dict[str, Any], text: str, position: int, line: int) -> Question:
         answers = tuple(_texts(row, "answer") + _texts(row, "answers"))

@@ -1,0 +1,156 @@
+"""Units spread over the machines and GPUs of a Ray cluster; a worker that dies is made up for."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from argus_edge.errors import ArgusError, MissingDependencyError, RunFailedError, UsageError
+from argus_edge.evaluate.backends import BackendOptions
+from argus_edge.evaluate.models.base import ModelSpec
+from argus_edge.evaluate.store import Result
+from argus_edge.evaluate.units import Job, Unit
+from argus_edge.evaluate.worker import ModelFacts, Worker
+
+__all__ = ["RayBackend"]
+
+# A unit that kills its worker this often is at fault itself (out of memory, a crash in the model).
+MAX_TRIES = 3
+
+
+class _RemoteWorker:
+    """The worker in an actor's process; errors come back as plain values, since Ray would wrap them in its own."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self._worker: Worker | None = None
+        self._failure: dict[str, Any] | None = None
+        try:
+            self._worker = Worker(spec)
+        except ArgusError as error:
+            self._failure = _described(error)
+
+    def facts(self) -> ModelFacts | dict[str, Any]:
+        return self._failure if self._worker is None else self._worker.facts  # type: ignore[return-value]
+
+    def begin(self, job: Job) -> None:
+        if self._worker is not None:
+            self._worker.begin(job)
+
+    def run(self, unit: Unit) -> tuple[bool, Any]:
+        if self._worker is None:
+            return False, self._failure
+        try:
+            return True, self._worker.run(unit)
+        except ArgusError as error:
+            return False, _described(error)
+
+
+def _described(error: ArgusError) -> dict[str, Any]:
+    return {"class": type(error).__name__, "what": error.what, "where": error.where, "next_step": error.next_step}
+
+
+def _raised(failure: dict[str, Any]) -> ArgusError:
+    from argus_edge import errors
+
+    kind: type[ArgusError] = getattr(errors, failure["class"], RunFailedError)
+    if kind is MissingDependencyError:  # its constructor writes the sentence that is in "what" already
+        kind = UsageError
+    return kind(failure["what"], where=failure["where"], next_step=failure["next_step"])
+
+
+class RayBackend:
+    """As many workers as the cluster has GPUs (or groups of CPU threads) for, or as were asked for."""
+
+    def __init__(self, spec: ModelSpec, options: BackendOptions) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise MissingDependencyError("ray", "ray", needed_for="--backend ray") from error
+        self._ray: Any = ray
+        self._spec = spec
+        self._started = not ray.is_initialized()
+        if self._started:
+            self._connect(options.address)
+        gpus = spec.compute.startswith("cuda")
+        self._actor = ray.remote(num_cpus=spec.threads, num_gpus=1 if gpus else 0, max_restarts=0)(_RemoteWorker)
+        resources = ray.cluster_resources()
+        room = int(resources.get("GPU", 0)) if gpus else int(resources.get("CPU", 1) // spec.threads)
+        self._count = options.workers or room
+        if room < 1 or self._count > room:
+            raise UsageError(
+                f"The cluster has room for {room} worker(s) of {'one GPU' if gpus else f'{spec.threads} CPU(s)'} each.",
+                next_step="fewer --workers, fewer --threads, or a larger cluster",
+            )
+        self._workers = [self._new_worker() for _ in range(self._count)]
+        found = ray.get(self._workers[0].facts.remote())
+        if isinstance(found, dict):
+            raise _raised(found)
+        self.facts: ModelFacts = found
+
+    def _connect(self, address: str | None) -> None:
+        try:
+            self._ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise UsageError(
+                f"No Ray cluster answers: {str(error)[:200]}",
+                where=address or "local",
+                next_step="start one (ray start --head) and give its --ray-address",
+            ) from error
+
+    def _new_worker(self) -> Any:
+        # Every library's own threads, so that a sum is split as it is in one local process with as many threads.
+        threads = str(self._spec.threads)
+        variables = {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        compute = self._spec.compute if self._spec.compute == "cpu" else "cuda:0"  # Ray shows each worker its own GPU
+        spec = ModelSpec(**{**vars(self._spec), "compute": compute})
+        return self._actor.options(runtime_env={"env_vars": variables}).remote(spec)
+
+    def run(self, job: Job, units: Sequence[Unit]) -> Iterator[tuple[Unit, Result]]:
+        """Yield each unit with its result as they come in.
+
+        Raises
+        ------
+        ArgusError
+            A unit failed in the model, or killed its worker three times.
+        """
+        ray = self._ray
+        shared = ray.put(job)
+        ray.get([worker.begin.remote(shared) for worker in self._workers])
+        waiting = deque(units)
+        tries = dict.fromkeys(units, 0)
+        idle = list(self._workers)
+        busy: dict[Any, tuple[Unit, Any]] = {}
+        while waiting or busy:
+            while idle and waiting:
+                worker, unit = idle.pop(), waiting.popleft()
+                tries[unit] += 1
+                busy[worker.run.remote(unit)] = (unit, worker)
+            (done,), _ = ray.wait(list(busy), num_returns=1)
+            unit, worker = busy.pop(done)
+            try:
+                good, result = ray.get(done)
+            except ray.exceptions.RayActorError as error:
+                if tries[unit] >= MAX_TRIES:
+                    raise RunFailedError(
+                        f"A worker died {MAX_TRIES} times over the same piece of work: {str(error)[:300]}",
+                        where=str(unit),
+                        next_step="give a smaller --batch-size; what was done is kept",
+                    ) from error
+                waiting.appendleft(unit)
+                worker = self._new_worker()
+                self._workers = [*(each for each in self._workers if each is not worker), worker]
+                ray.get(worker.begin.remote(shared))
+                idle.append(worker)
+                continue
+            if not good:
+                raise _raised(result)
+            idle.append(worker)
+            yield unit, result
+
+    def close(self) -> None:
+        """End the workers, and the cluster where it was started here."""
+        for worker in self._workers:
+            self._ray.kill(worker)
+        if self._started:
+            self._ray.shutdown()

@@ -1,0 +1,81 @@
+"""A user's own class, given as ``module:Class``."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from argus_edge.errors import InputError
+from argus_edge.evaluate.models.base import ModelSpec, capabilities_of
+
+__all__ = ["class_sha256", "find_class", "load_class"]
+
+_HELP = "see docs/eval.md, A class of your own"
+
+
+def find_class(reference: str, search_path: str) -> Any:
+    """Import ``module:Class``, looking in ``search_path`` first.
+
+    Raises
+    ------
+    InputError
+        No such module or class, or the module fails when it is imported.
+    """
+    module_name, _, class_name = reference.partition(":")
+    if search_path not in sys.path:
+        sys.path.insert(0, search_path)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"No module {error.name!r}.", where=reference, next_step=f"run from the folder that holds it; {_HELP}"
+        ) from error
+    except Exception as error:  # whatever the user's module raises is the user's to read
+        raise InputError(
+            f"The module fails when it is imported: {type(error).__name__}: {error}", where=reference
+        ) from error
+    found = getattr(module, class_name, None)
+    if not callable(found):
+        raise InputError(f"The module has no class {class_name!r}.", where=reference, next_step=_HELP)
+    return found
+
+
+def class_sha256(found: Any) -> str:
+    """Return a hash of the module's source and, where the class says what its weights are, of that.
+
+    A class whose weights can change without its source has a ``fingerprint()`` class method that returns a text.
+    """
+    source = inspect.getsourcefile(found)
+    digest = hashlib.sha256(Path(source).read_bytes() if source else b"")
+    digest.update(f"{found.__module__}:{found.__qualname__}".encode())
+    fingerprint = getattr(found, "fingerprint", None)
+    if callable(fingerprint):
+        digest.update(str(fingerprint()).encode())
+    return digest.hexdigest()
+
+
+def load_class(spec: ModelSpec) -> Any:
+    """Make one of the user's models; ``compute`` is passed to a constructor that takes it.
+
+    Raises
+    ------
+    InputError
+        The constructor fails, or the object has none of the methods that make a capability.
+    """
+    found = find_class(spec.location, spec.search_path)
+    try:
+        takes_compute = "compute" in inspect.signature(found).parameters
+        model = found(compute=spec.compute) if takes_compute else found()
+    except Exception as error:  # whatever the user's class raises is the user's to read
+        raise InputError(f"The class cannot be made: {type(error).__name__}: {error}", where=spec.location) from error
+    if not capabilities_of(model):
+        raise InputError(
+            "The class has none of: embed_images and embed_texts; score_pairs; caption; answer; choose.",
+            where=spec.location,
+            next_step=_HELP,
+        )
+    return model
