@@ -119,7 +119,7 @@ def same_file(one, other):
 
 
 def install_command(home, version, inside):
-    """Return the shell command that installs ONNX Runtime: into the running environment, or a new one below the home."""
+    """Return the shell command that installs ONNX Runtime: into the running environment, else one below the home."""
     packages = PACKAGES.get(version, ["numpy", "onnxruntime"])
     target = sys.executable if inside else venv_python(home)
     pip = shlex.quote(target) + " -m pip install "

@@ -9,6 +9,8 @@ from .files import Unavailable, find, read
 # https://www.raspberrypi.com/documentation/computers/os.html#get_throttled
 THROTTLE_BITS = ((0, "under-voltage"), (1, "frequency-capped"), (2, "throttled"), (3, "soft-temperature-limit"))
 SINCE_BOOT = 16
+RAIL = r"(?<!\w)(\w{1,48})_[AV]\s+(current|volt)\(\d{1,4}\)=(-?\d{1,6}(?:\.\d{1,9})?)[AV]"
+MAX_RAILS = 64
 FIRMWARE_FILE = "/sys/devices/platform/*/*:firmware/get_throttled"
 
 
@@ -45,9 +47,9 @@ class RaspberryPi:
                 raw[question] = answer.strip()[:8192]
         said = throttled(raw.get("get_throttled", ""))
         for key, question, pattern, factor in (
-            ("clock_khz", "measure_clock arm", r"=(\d+)", 1e-3),
-            ("temperature_c", "measure_temp", r"=(-?[\d.]+)'C", 1.0),
-            ("core_v", "measure_volts core", r"=([\d.]+)V", 1.0),
+            ("clock_khz", "measure_clock arm", r"=(\d{1,12})\b", 1e-3),
+            ("temperature_c", "measure_temp", r"=(-?\d{1,4}(?:\.\d{1,6})?)'C", 1.0),
+            ("core_v", "measure_volts core", r"=(\d{1,4}(?:\.\d{1,9})?)V", 1.0),
         ):
             found = re.search(pattern, raw.get(question, ""))
             if found:
@@ -83,9 +85,8 @@ def rails(text):
     PMIC's outputs, and everything that hangs on 5 V directly (USB, fan, HAT).
     """
     found = {}
-    for name, quantity, value in re.findall(r"(\w+)_[AV]\s+(current|volt)\(\d+\)=(-?[\d.]+)[AV]", text):
-        if value.count(".") <= 1:
-            found.setdefault(name, {})["current_a" if quantity == "current" else "voltage_v"] = float(value)
+    for name, quantity, value in re.findall(RAIL, text)[: MAX_RAILS * 2]:
+        found.setdefault(name, {})["current_a" if quantity == "current" else "voltage_v"] = float(value)
     if not found:
         return {}
     said = {"rails": found}
