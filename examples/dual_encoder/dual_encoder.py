@@ -21,7 +21,9 @@ from PIL import Image
 CLASSES = Path(__file__).with_name("imagenet_classes.txt")
 IMAGE_SIZE = 224
 # ConSE's T: how many of the likeliest classes are mixed.
-TOP_CLASSES = 10
+TOP_CLASSES = 50
+# Softer probabilities: the photographs are not ImageNet's, where the classifier is too sure of itself.
+TEMPERATURE = 2.0
 
 
 class DualEncoder:
@@ -42,22 +44,26 @@ class DualEncoder:
         self.classifier = classifier.eval().to(self.device)
         self.tokenizer = AutoTokenizer.from_pretrained(get_model_path())
         self.text_encoder = AutoModel.from_pretrained(get_model_path()).eval().to(self.device)
-        names = [line.strip() for line in CLASSES.read_text().splitlines() if not line.startswith("#")]
-        self.class_embeddings = torch.from_numpy(self.embed_texts([f"a photo of a {name}" for name in names]))
+        # Of a class's synonyms the first. What all names have in common tells nothing apart and is taken off both sides.
+        names = [line.split(",")[0] for line in CLASSES.read_text().splitlines() if not line.startswith("#")]
+        self.centre = torch.zeros(self.text_encoder.config.hidden_size)
+        embedded = torch.from_numpy(self.embed_texts([f"a photo of a {name}" for name in names]))
+        self.centre = embedded.mean(dim=0)
+        self.class_embeddings = embedded - self.centre
 
     @torch.inference_mode()
     def embed_images(self, images: Sequence[Image.Image]) -> np.ndarray:
         """Return (images, 384): the likeliest classes' names, weighted by their probabilities."""
         pixels = np.stack([np.asarray(image.resize((IMAGE_SIZE, IMAGE_SIZE), Image.BICUBIC)) for image in images])
         tensor = torch.from_numpy((pixels.astype(np.float32) - 127) / 128).permute(0, 3, 1, 2)
-        probabilities = self.classifier(tensor.to(self.device)).softmax(dim=-1).cpu()
+        probabilities = (self.classifier(tensor.to(self.device)) / TEMPERATURE).softmax(dim=-1).cpu()
         top = probabilities.topk(TOP_CLASSES, dim=-1)
         weights = top.values / top.values.sum(dim=-1, keepdim=True)
         return (weights[:, :, None] * self.class_embeddings[top.indices]).sum(dim=1).numpy()
 
     @torch.inference_mode()
     def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
-        """Return (texts, 384): the mean of MiniLM's token states, of unit length."""
+        """Return (texts, 384): the mean of MiniLM's token states, of unit length, less the centre."""
         parts = []
         for start in range(0, len(texts), 64):
             batch = self.tokenizer(
@@ -66,4 +72,4 @@ class DualEncoder:
             states = self.text_encoder(**batch).last_hidden_state
             mask = batch["attention_mask"][:, :, None]
             parts.append(torch.nn.functional.normalize((states * mask).sum(dim=1) / mask.sum(dim=1), dim=-1).cpu())
-        return torch.cat(parts).numpy()
+        return (torch.cat(parts) - self.centre).numpy()

@@ -48,8 +48,8 @@ BUNDLE_FAMILIES = Registry(
         "clip": "argus_edge.evaluate.models.bundle_clip:load_clip_bundle",
         "blip": "argus_edge.evaluate.models.bundle_blip:load_blip_bundle",
         "lxmert": "argus_edge.evaluate.models.bundle_lxmert:load_lxmert_bundle",
-        "gemma3": "argus_edge.evaluate.models.bundle_chat:load_gemma3_bundle",
-        "qwen2_5_vl": "argus_edge.evaluate.models.bundle_chat:load_qwen2_5_vl_bundle",
+        "gemma3": "argus_edge.evaluate.models.bundle_chat:load_chat_bundle",
+        "qwen2_5_vl": "argus_edge.evaluate.models.bundle_chat:load_chat_bundle",
     },
 )
 

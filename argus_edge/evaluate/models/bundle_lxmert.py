@@ -1,0 +1,68 @@
+"""An exported LXMERT for question answering, on region features that the user has computed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argus_edge.errors import InputError
+from argus_edge.evaluate.models.base import ModelSpec
+from argus_edge.evaluate.models.bundle_base import Bundle
+from argus_edge.evaluate.models.regions import RegionFeatures
+
+__all__ = ["LxmertBundle", "load_lxmert_bundle"]
+
+_MAX_LENGTH = 20  # LXMERT's own
+
+
+class LxmertBundle(Bundle):
+    """Answers with one of the answers that the model's configuration names; ``images`` are ids."""
+
+    takes_image_ids = True
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__(spec)
+        self._encoder = self.runner("encoder")
+        if "question_answering_score" not in [output.name for output in self._encoder.component.outputs]:
+            raise InputError(
+                "The bundle gives LXMERT's hidden states; only its question answering can be evaluated.",
+                where=str(self.folder),
+                next_step="export an LxmertForQuestionAnswering",
+            )
+        self._regions = RegionFeatures(spec.features, spec.location)
+        self._tokenizer = self.tokenizer()
+        self._labels = self._read_labels()
+
+    def _read_labels(self) -> dict[str, str]:
+        path = self.folder / "processor" / "config.json"
+        try:
+            labels = json.loads(path.read_text(encoding="utf-8"))["id2label"]
+            return {str(index): str(answer) for index, answer in labels.items()}
+        except (OSError, ValueError, KeyError, AttributeError) as error:
+            raise InputError(
+                "The bundle's configuration does not name the answers (id2label).",
+                where=str(path),
+                next_step="add them to the model's config.json and export again",
+            ) from error
+
+    def answer(self, images: Sequence[str], questions: Sequence[str]) -> list[str]:
+        """Return the likeliest answer to each question."""
+        found = []
+        for image_id, question in zip(images, questions, strict=True):
+            features, boxes = self._regions.get(image_id)
+            tokens: dict[str, Any] = dict(
+                self._tokenizer([question], truncation=True, max_length=_MAX_LENGTH, return_tensors="np")
+            )
+            tokens.setdefault("token_type_ids", np.zeros_like(tokens["input_ids"]))
+            scores = self._encoder({**tokens, "visual_feats": features[None], "visual_pos": boxes[None]})
+            best = str(int(scores["question_answering_score"][0].argmax()))
+            found.append(self._labels.get(best, best))
+        return found
+
+
+def load_lxmert_bundle(spec: ModelSpec) -> LxmertBundle:
+    """Load an LXMERT bundle."""
+    return LxmertBundle(spec)

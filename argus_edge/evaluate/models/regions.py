@@ -1,0 +1,70 @@
+"""Region features that a detector computed before, for models that have no eyes of their own (LXMERT).
+
+A ``.npz`` file with two arrays an image: ``<image id>.features`` (regions, 2048) float32 and ``<image id>.boxes``
+(regions, 4) float32, left, top, right, bottom as shares of the width and height.
+"""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+
+from argus_edge.errors import InputError
+from argus_edge.evaluate.models.base import Array
+
+__all__ = ["RegionFeatures"]
+
+
+class RegionFeatures:
+    """A file of region features, read image by image.
+
+    Parameters
+    ----------
+    path
+        The ``.npz`` file; empty where the user gave none.
+    model
+        What wants the features, for the error.
+
+    Raises
+    ------
+    InputError
+        No file was given, or it is not an ``.npz`` file.
+    """
+
+    def __init__(self, path: str, model: str) -> None:
+        if not path:
+            raise InputError(
+                "LXMERT takes region features that were computed before.",
+                where=model,
+                next_step="--features FILE.npz (docs/eval.md, LXMERT, has the layout)",
+            )
+        self._path = path
+        try:
+            self._arrays = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, zipfile.BadZipFile) as error:
+            raise InputError(
+                f"The features are not an .npz file: {error}.", where=path, next_step="see docs/eval.md, LXMERT"
+            ) from error
+
+    def get(self, image_id: str) -> tuple[Array, Array]:
+        """Return an image's features (regions, width) and boxes (regions, 4).
+
+        Raises
+        ------
+        InputError
+            The image is not in the file, or its arrays do not go together.
+        """
+        try:
+            features = np.asarray(self._arrays[f"{image_id}.features"], np.float32)
+            boxes = np.asarray(self._arrays[f"{image_id}.boxes"], np.float32)
+        except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
+            raise InputError(
+                f"The features of image {image_id!r} cannot be read.", where=self._path, next_step="see docs/eval.md"
+            ) from error
+        if features.ndim != 2 or boxes.shape != (len(features), 4) or not len(features):
+            raise InputError(
+                f"Image {image_id!r}: features {features.shape} and boxes {boxes.shape} do not go together.",
+                where=self._path,
+            )
+        return features, boxes
