@@ -22,9 +22,12 @@ TYPICAL_WARMUP_S = 3.0
 # What the supervisor allows at most.
 ALLOWED_LOAD_S = 600.0
 ALLOWED_BUILD_S = 5400.0
-# A slow model goes on until it has min_calls, but not beyond this many durations, or this many seconds more.
+# A slow model goes on until it has its least number of calls, but not beyond this many durations, or seconds more.
 PATIENCE = 3.0
 PATIENCE_S = 60.0
+# Enough for p90, unless the user named a duration: then for a median.
+LEAST_CALLS = 64
+LEAST_CALLS_ASKED = 11
 
 
 @dataclass(frozen=True)
@@ -110,13 +113,14 @@ def scenario_of(
             "The server scenario needs a bound to hold, or a rate to offer.",
             next_step="--latency-bound 50ms (finds the highest rate that holds it), or --qps 20",
         )
+    least = LEAST_CALLS if duration is None else LEAST_CALLS_ASKED
     given: dict[str, Any] = {
         "batch": batch,
         "fps": fps,
         "latency_bound_s": latency_bound_s,
         "qps": qps,
         "streams": streams,
-        "min_calls": min_calls,
+        "min_calls": least if min_calls is None else min_calls,
     }
     seconds = duration if duration is not None else (60.0 if name == "soak" else 10.0)
     fields = {key: value for key, value in given.items() if value is not None}

@@ -303,7 +303,7 @@ def _parity(seen: Observed) -> Iterator[ValidityCause]:
     if parity.cosine_min < limits.cosine:
         yield ValidityCause(
             code="parity",
-            detail=f"on the device the outputs' cosine to the host's is {parity.cosine_min:.4f} (limit {limits.cosine:g})",
+            detail=f"the outputs' cosine to the host's is {parity.cosine_min:.4f} there, below {limits.cosine:g}",
             remedy="this precision does not compute the same here: export another one",
         )
     elif limits.max_abs_error is not None and seen.largest_output:

@@ -1,0 +1,415 @@
+"""Driving a bench: resolve, probe, pre-flight, deploy, start, follow, fetch, check, store."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from argus_edge.agents import wire
+from argus_edge.artifacts import read_file
+from argus_edge.bench import preflight
+from argus_edge.bench.context import ComponentContext, Context
+from argus_edge.bench.energy import Meter
+from argus_edge.bench.inputs import (
+    Arrays,
+    PreparedInputs,
+    Shapes,
+    check_shapes_are_used,
+    prepare_inputs,
+    read_input_file,
+)
+from argus_edge.bench.model_types import ResolvedModel
+from argus_edge.bench.models import resolve_model
+from argus_edge.bench.plan import Options, Placed, describe, make_job, new_run_id
+from argus_edge.bench.report import component_cost, device_section, make_report, model_section
+from argus_edge.bench.watching import Link, Listener, Nobody, come_back, follow, stop_on_interrupt
+from argus_edge.devices.agent_client import AgentClient, fault_error
+from argus_edge.devices.connect import connect
+from argus_edge.devices.deploy import deploy_agent, deploy_files
+from argus_edge.devices.probing import probe, profile_note, profile_of
+from argus_edge.devices.transport import Transport
+from argus_edge.errors import ArgusError, InterruptedRunError, RunFailedError
+from argus_edge.schema.agent import DeviceFacts, RunResult
+from argus_edge.schema.base import Source
+from argus_edge.schema.bench import BenchReport, Setup
+from argus_edge.schema.device import DeviceEntry, Profile
+from argus_edge.store.records import Record, Store
+from argus_edge.text import clean
+
+Connect = Callable[[DeviceEntry], Transport]
+TAIL_CHARACTERS = 300
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to bench, as the user asked for it.
+
+    Attributes
+    ----------
+    model
+        As typed; None: ResNet-50 of the onnx package.
+    options
+        How.
+    shapes, input_file
+        What binds the inputs.
+    command
+        The command line, for the report.
+    """
+
+    model: str | None = None
+    options: Options = field(default_factory=Options)
+    shapes: Shapes = field(default_factory=Shapes)
+    input_file: Path | None = None
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model with its inputs: all that needs no device."""
+
+    request: Request
+    model: ResolvedModel
+    inputs: Mapping[str, PreparedInputs]
+    components: Mapping[str, ComponentContext]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a bench on one device: the report, and the error where the run failed."""
+
+    report: BenchReport
+    error: ArgusError | None = None
+
+
+def prepare(request: Request) -> Prepared:
+    """Resolve the model, make its inputs and count its cost, before any device is asked.
+
+    Raises
+    ------
+    InputError, UsageError
+        The model or the inputs cannot be used.
+    """
+    model = resolve_model(request.model, runtime=request.options.runtime)
+    preflight.choose_runtime(model, request.options.runtime)
+    check_shapes_are_used(model, request.shapes)
+    several = len(model.components) > 1
+    inputs: dict[str, PreparedInputs] = {}
+    components: dict[str, ComponentContext] = {}
+    for part in model.components:
+        given = read_input_file(request.input_file, part, several=several) if request.input_file else None
+        prepared = prepare_inputs(
+            part, root=model.root, shapes=request.shapes, batch=request.options.batch, given=given
+        )
+        inputs[part.name] = prepared
+        components[part.name] = ComponentContext(
+            precision=part.precision,
+            cost=component_cost(part, prepared.shapes),
+            limits=part.parity_limits,
+            largest_output=prepared.largest_output,
+        )
+    return Prepared(request, model, inputs, components)
+
+
+def bench(
+    prepared: Prepared,
+    entry: DeviceEntry,
+    store: Store,
+    *,
+    listener: Listener | None = None,
+    meter: Callable[[], Meter] | None = None,
+    connect: Connect = connect,
+) -> Outcome:
+    """Bench on one device, from the probe to the report.
+
+    Parameters
+    ----------
+    prepared
+        Model and inputs.
+    entry
+        The device.
+    store
+        Where the run is recorded before it starts, and its report afterwards.
+    listener
+        Told what happens.
+    meter
+        Reads an external meter's log when the run has ended.
+    connect
+        Makes the transport.
+
+    Raises
+    ------
+    DeviceError, MisfitError
+        Not reachable, not trusted, busy; or model and device do not fit.
+    InterruptedRunError
+        Ctrl-C; the run on the device was stopped, or the error says how to come back to it.
+    """
+    told = listener or Nobody()
+    options = prepared.request.options
+    link = Link(entry, connect)
+    try:
+        told.say(f"looking at {link.transport.description}")
+        client, facts = probe(link.transport, entry)
+        profile = profile_of(entry, facts)
+        note = profile_note(entry, facts)
+        runtime = preflight.choose_runtime(prepared.model, options.runtime, facts)
+        provider = preflight.choose_provider(runtime, options.provider)
+        warnings = preflight.check(
+            prepared.model, facts=facts, profile=profile, runtime=runtime, provider=provider, device=entry.name
+        )
+        for warning in [*([f"{entry.name}: {note}"] if note else []), *warnings]:
+            told.say(f"note: {warning}")
+        placed = _deploy(link.transport, entry, prepared, told)
+        context = _context(prepared, entry, facts, profile, placed, runtime, provider, warnings)
+        told.say(describe(prepared.model, context.job, device=entry.name))
+        store.add(
+            context.run,
+            device=entry.name,
+            profile=profile.name,
+            model=prepared.model.name,
+            model_sha256=prepared.model.sha256,
+            scenario=options.scenario.name,
+            entry=entry.model_dump_json(),
+            context=context.to_json(),
+        )
+        try:
+            client.start(context.job)
+            store.set_state(context.run, "running")
+            told.say(f"run {context.run} (if this ends early: {come_back(context.run)})")
+            follow(link, client.agent, context.run, told)
+        except KeyboardInterrupt:
+            told.quiet()
+            raise _interrupted(link, client.agent, context.run, store, told) from None
+        except ArgusError as error:
+            told.quiet()
+            store.set_state(context.run, _state_after(error), error=error.what)
+            raise
+        return conclude(link, client.agent, context, store, told, meter)
+    finally:
+        told.quiet()
+        link.close()
+
+
+def resume(
+    record: Record,
+    store: Store,
+    *,
+    listener: Listener | None = None,
+    meter: Callable[[], Meter] | None = None,
+    connect: Connect = connect,
+) -> Outcome:
+    """Come back to a run: follow it if it still goes on, then fetch it and make its report.
+
+    A run that was finished before is given from the store.
+    """
+    told = listener or Nobody()
+    if record.has_report:
+        return Outcome(store.report(record.id), RunFailedError(record.error, where=record.id) if record.error else None)
+    entry_json, context_json = store.documents(record.id)
+    entry = DeviceEntry.model_validate_json(entry_json)
+    context = Context.from_json(context_json)
+    link = Link(entry, connect)
+    try:
+        client = deploy_agent(link.transport, entry)
+        try:
+            told.say(f"coming back to {record.id} on {link.transport.description}")
+            follow(link, client.agent, record.id, told)
+        except KeyboardInterrupt:
+            told.quiet()
+            raise _interrupted(link, client.agent, record.id, store, told) from None
+        return conclude(link, client.agent, context, store, told, meter)
+    finally:
+        told.quiet()
+        link.close()
+
+
+def _state_after(error: ArgusError) -> str:
+    """Return how a run stands after an error between its start and its end: with a lost link it goes on."""
+    return "detached" if error.exit_code == 3 and "goes on" in error.what else "failed"
+
+
+def _interrupted(link: Link, agent: str, run: str, store: Store, told: Listener) -> InterruptedRunError:
+    error = stop_on_interrupt(link, agent, run, told)
+    store.set_state(run, "detached" if error.next_step else "stopped", error=error.what)
+    return error
+
+
+def _deploy(transport: Transport, entry: DeviceEntry, prepared: Prepared, told: Listener) -> dict[str, Placed]:
+    """Send every component's files and inputs; what is there is not sent again."""
+    placed: dict[str, Placed] = {}
+    sent = 0
+    with tempfile.TemporaryDirectory(prefix="argus-edge-") as folder:
+        for number, component in enumerate(prepared.model.components):
+            if component.model is None:
+                placed[component.name] = Placed(model=None)
+                continue
+            files = {file.name: file.path for file in component.files}
+            model = deploy_files(transport, entry, files, progress=told.transfer)
+            arrays = _input_files(Path(folder, str(number)), prepared.inputs[component.name])
+            inputs = deploy_files(transport, entry, arrays)
+            sent += model.sent_bytes + inputs.sent_bytes
+            placed[component.name] = Placed(
+                model=model.path(component.model.name),
+                inputs=inputs.path("inputs.npz"),
+                golden=inputs.path("golden.npz") if "golden.npz" in arrays else None,
+            )
+    told.quiet()
+    if sent:
+        told.say(f"sent {sent / 1e6:,.1f} MB to {transport.description}")
+    return placed
+
+
+def _input_files(folder: Path, inputs: PreparedInputs) -> dict[str, Path]:
+    folder.mkdir()
+    files = {"inputs.npz": folder / "inputs.npz"}
+    _save(files["inputs.npz"], inputs.arrays)
+    if inputs.golden is not None:
+        files["golden.npz"] = folder / "golden.npz"
+        _save(files["golden.npz"], inputs.golden)
+    return files
+
+
+def _save(path: Path, arrays: Arrays) -> None:
+    # Not **arrays: an input may well be called "file".
+    import zipfile
+
+    with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def _context(
+    prepared: Prepared,
+    entry: DeviceEntry,
+    facts: DeviceFacts,
+    profile: Profile,
+    placed: Mapping[str, Placed],
+    runtime: str,
+    provider: str,
+    warnings: list[str],
+) -> Context:
+    options, model = prepared.request.options, prepared.model
+    run = new_run_id(model.name, entry.name)
+    sensors = [name for name in profile.sensors if name != "pmic"]
+    job = make_job(run, model, options, placed, runtime=runtime, provider=provider, sensors=sensors)
+    macs = [known.cost.macs for known in prepared.components.values()]
+    total = sum(value for value in macs if value is not None) if macs and None not in macs else None
+    notes = [*model.notes, *warnings]
+    for name, inputs in prepared.inputs.items():
+        notes += [*inputs.notes, *prepared.components[name].cost.notes]
+    shapes = {
+        input_name if len(model.components) == 1 else f"{name}/{input_name}": lengths
+        for name, inputs in prepared.inputs.items()
+        for input_name, lengths in inputs.shapes.items()
+    }
+    setup = Setup(
+        scenario=options.scenario,
+        warmup=options.warmup,
+        runtime=runtime,
+        provider=provider,
+        threads=options.threads,
+        repeats=options.runs,
+        background=list(options.background),
+        inputs=", ".join(dict.fromkeys(inputs.origin for inputs in prepared.inputs.values())),
+        shapes=shapes,
+        command=prepared.request.command,
+    )
+    return Context(
+        run=run,
+        job=job,
+        model=model_section(model, total),
+        device=device_section(entry, profile, facts, options.labels),
+        setup=setup,
+        profile=profile,
+        components=prepared.components,
+        sources=[Source(name=model.name, sha256=model.sha256)],
+        notes=notes,
+    )
+
+
+def conclude(
+    link: Link,
+    agent: str,
+    context: Context,
+    store: Store,
+    told: Listener,
+    meter: Callable[[], Meter] | None = None,
+) -> Outcome:
+    """Fetch what a run left, make the report, keep it, and clear the device."""
+    client = AgentClient(link.transport, link.entry, agent)
+    told.quiet()
+    try:
+        with tempfile.TemporaryDirectory(prefix="argus-edge-") as folder:
+            files = client.fetch(context.run, Path(folder))
+            result = _read_result(files, context.run)
+            report = make_report(context, result, files, meter() if meter else None)
+            error = failure(result, files, context, link.transport.description)
+    except KeyboardInterrupt:
+        raise InterruptedRunError(
+            f"Interrupted; the run {context.run} has ended on the device and was not fetched.",
+            where=link.transport.description,
+            next_step=come_back(context.run),
+        ) from None
+    store.finish(context.run, report, state=result.state, error=str(error.what) if error else None)
+    client.remove(context.run)
+    return Outcome(report, error)
+
+
+def _read_result(files: Mapping[str, Path], run: str) -> RunResult:
+    """Read the agent's result, which is untrusted.
+
+    Raises
+    ------
+    RunFailedError
+        It is missing or not a result.
+    """
+    if wire.RESULT_FILE not in files:
+        raise RunFailedError("The run left no result on the device.", where=run)
+    try:
+        result = RunResult.model_validate_json(read_file(files[wire.RESULT_FILE], limit=wire.MAX_RESULT_BYTES))
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "document"
+        raise RunFailedError(
+            f"The device's result cannot be used: {clean(place, limit=80)}: {first['msg']}.", where=run
+        ) from error
+    if result.run != run:
+        raise RunFailedError("The device gave another run's result.", where=run)
+    return result
+
+
+def failure(result: RunResult, files: Mapping[str, Path], context: Context, device: str) -> ArgusError | None:
+    """Return the error of a run that failed, with the runtime's last words, or None where it was done."""
+    if result.state == "done" and all(part.state == "done" for part in result.parts):
+        return None
+    index, part = next(
+        ((i, part) for i, part in enumerate(result.parts) if part.state != "done"),
+        (None, None),
+    )
+    fault = (part.error if part else None) or result.error
+    if fault is None:
+        return RunFailedError(f"The run ended as {result.state}.", where=device, next_step=_next_step(result, context))
+    error = fault_error(fault, device)
+    where = f"{part.name} on {device}" if part else device
+    words = _last_words(files.get(wire.OUTPUT_FILE % index)) if index is not None else ""
+    said = f"{error.what} (last words: {words})" if words and fault.kind in ("crashed", "runtime-error") else error.what
+    return type(error)(said, where=where, next_step=error.next_step or _next_step(result, context))
+
+
+def _next_step(result: RunResult, context: Context) -> str:
+    done = sum(part.state == "done" for part in result.parts)
+    kept = f"{done} of {len(context.job.parts)} parts were measured; " if done else ""
+    return f"{kept}argus-edge runs show {context.run} has what is left of it"
+
+
+def _last_words(path: Path | None) -> str:
+    """Return the end of what the runtime wrote."""
+    if path is None:
+        return ""
+    lines = [line for line in path.read_bytes()[-4096:].decode("utf-8", "replace").splitlines() if line.strip()]
+    return clean(lines[-1], limit=TAIL_CHARACTERS) if lines else ""

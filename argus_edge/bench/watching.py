@@ -1,0 +1,139 @@
+"""Following a run to its end: a lost link is taken up again, and whoever watches is told what happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from argus_edge.devices.agent_client import AgentClient
+from argus_edge.devices.connect import connect
+from argus_edge.devices.transport import Transport
+from argus_edge.errors import ArgusError, DeviceUnreachableError, InterruptedRunError
+from argus_edge.schema.agent import Event
+from argus_edge.schema.device import DeviceEntry
+
+# Waits between attempts to reach a device again; after the last the run is left to itself.
+RETRY_S = (1.0, 2.0, 5.0, 10.0, 20.0)
+
+
+class Listener(Protocol):
+    """Whoever watches a run: a progress line, a log, nobody."""
+
+    def say(self, text: str) -> None:
+        """Take a message for a person."""
+
+    def transfer(self, done: int, total: int) -> None:
+        """Take the bytes sent so far, and in all."""
+
+    def event(self, event: Event) -> None:
+        """Take an event of the run's journal."""
+
+    def quiet(self) -> None:
+        """Take it that nothing more will come for now: a progress line goes away."""
+
+
+class Nobody:
+    """A listener that does not listen."""
+
+    def say(self, text: str) -> None:
+        """Pass over a message."""
+
+    def transfer(self, done: int, total: int) -> None:
+        """Pass over a transfer."""
+
+    def event(self, event: Event) -> None:
+        """Pass over an event."""
+
+    def quiet(self) -> None:
+        """Do nothing."""
+
+
+class Link:
+    """The link to one device, which can be made anew.
+
+    Parameters
+    ----------
+    entry
+        The device.
+    connect
+        Makes a transport.
+    """
+
+    def __init__(self, entry: DeviceEntry, connect: Callable[[DeviceEntry], Transport] = connect) -> None:
+        self.entry = entry
+        self._connect = connect
+        self.transport = connect(entry)
+
+    def reconnect(self) -> None:
+        """Give the old link back and make a new one."""
+        self.transport.close()
+        self.transport = self._connect(self.entry)
+
+    def close(self) -> None:
+        """Give the link back."""
+        self.transport.close()
+
+
+def come_back(run: str) -> str:
+    """Return what to type to come back to a run."""
+    return f"argus-edge bench --resume {run}"
+
+
+def follow(
+    link: Link, agent: str, run: str, listener: Listener, *, wait: Callable[[float], None] = time.sleep
+) -> Event:
+    """Follow a run until it has ended and return its last event.
+
+    Raises
+    ------
+    DeviceUnreachableError
+        The link was lost, and the device could not be reached again; the run goes on, and the next step says how to
+        come back to it.
+    """
+    offset = 0
+    failures = 0
+    while True:
+        try:
+            client = AgentClient(link.transport, link.entry, agent)
+            for chunk in client.follow(run, offset):
+                failures = 0
+                offset = chunk.offset
+                for event in chunk.events:
+                    listener.event(event)
+                    if event.event == "ended":
+                        return event
+            lost = DeviceUnreachableError("The link to the device was closed.", where=link.transport.description)
+        except DeviceUnreachableError as error:
+            lost = error
+        if failures == len(RETRY_S):
+            raise DeviceUnreachableError(
+                f"{lost.what} The run {run} goes on there without us.",
+                where=lost.where or link.transport.description,
+                next_step=come_back(run),
+            ) from lost
+        listener.say(f"{lost.what} The run goes on; trying again in {RETRY_S[failures]:g} s.")
+        wait(RETRY_S[failures])
+        failures += 1
+        link.reconnect()
+
+
+def stop_on_interrupt(link: Link, agent: str, run: str, listener: Listener) -> InterruptedRunError:
+    """Stop a run after Ctrl-C and return the error to end with; a second Ctrl-C leaves it running.
+
+    The agent ends a run within 5 s.
+    """
+    where = link.transport.description
+    listener.say(f"stopping the run on {where} (Ctrl-C again leaves at once and lets it go on)")
+    left = f"it may still be running: argus-edge runs stop {run}, or come back with {come_back(run)}"
+    try:
+        client = AgentClient(link.transport, link.entry, agent)
+        client.stop(run)
+        client.remove(run)
+    except KeyboardInterrupt:
+        return InterruptedRunError(f"Left the run {run} at once.", where=where, next_step=left)
+    except ArgusError as error:
+        return InterruptedRunError(
+            f"Interrupted, and the run {run} could not be stopped: {error.what}", where=where, next_step=left
+        )
+    return InterruptedRunError(f"Interrupted; the run {run} was stopped.", where=where)

@@ -1,0 +1,254 @@
+"""`argus-edge bench`: time a model on one or more devices."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from argus_edge.cli.output import emit_json, json_option, say
+from argus_edge.errors import ArgusError, GateFailedError, UsageError
+
+if TYPE_CHECKING:
+    from argus_edge.bench.drive import Outcome
+    from argus_edge.bench.plan import Options
+
+# The schema's own lists, written out here so that `--help` imports no pydantic; a test holds them equal.
+RUNTIMES = ("auto", "onnxruntime", "litert", "torch", "tensorrt", "null")
+PROVIDERS = ("cpu", "cuda", "tensorrt", "xnnpack")
+SCENARIOS = ("single-stream", "multi-stream", "offline", "server", "paced", "soak")
+
+UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
+
+
+class Seconds(click.ParamType):
+    """A time: ``50ms``, ``0.2s``, ``800us``, or a number of seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return seconds."""
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(us|µs|ms|s|)", str(value).strip())
+        if not found or float(found[1]) <= 0:
+            self.fail(f"{value!r} is not a time; write 50ms, 0.2s or 800us", param, ctx)
+        return float(found[1]) * UNITS[found[2]]
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("model", required=False)
+@click.option("--device", "-d", "devices", metavar="NAME[,NAME…]", help="Inventory entries, user@host, or local.")
+@click.option("--runtime", type=click.Choice(RUNTIMES), default="auto", help="auto: by the model's format.")
+@click.option("--provider", type=click.Choice(PROVIDERS), help="Execution provider.  [default: the runtime's own]")
+@click.option("--scenario", type=click.Choice(SCENARIOS), default="single-stream", help="How calls are issued.")
+@click.option("--duration", type=Seconds(), help="Of the timed window.  [default: 10s; soak: 60s]")
+@click.option("--runs", type=click.IntRange(1, 1000), default=1, help="Repeats of the whole run, each a new process.")
+@click.option("--warmup", type=click.IntRange(0), metavar="N", help="Exactly N calls.  [default: until steady]")
+@click.option("--batch", type=click.IntRange(1), help="Samples a call; binds a free first dimension.")
+@click.option("--threads", type=click.IntRange(1, 1024), help="Of the runtime.  [default: the runtime's own]")
+@click.option("--fps", type=click.FloatRange(0, min_open=True), help="paced: frames a second.  [default: 30]")
+@click.option("--latency-bound", type=Seconds(), metavar="TIME", help="server: what p99 must stay within, e.g. 50ms.")
+@click.option("--qps", type=click.FloatRange(0, min_open=True), help="server: arrivals a second, in place of a search.")
+@click.option("--streams", type=click.IntRange(1), help="multi-stream: samples a query.  [default: 8]")
+@click.option("--shape", "shapes", multiple=True, metavar="IN=1x3x224x224", help="Lengths of an input, or DIM=N.")
+@click.option("--input", "input_file", type=click.Path(path_type=Path), metavar="FILE.npz", help="Inputs by name.")
+@click.option("--profile-ops", is_flag=True, help="A pass of its own that lists the slowest operators.")
+@click.option("--label", "labels", multiple=True, metavar="K=V", help="Kept in the report.")
+@click.option("--background", multiple=True, metavar="UNIT", help="Declares a load that is part of the set-up.")
+@click.option("--meter", type=click.Path(path_type=Path), metavar="FILE.csv", help="An external power meter's log.")
+@click.option("--strict", is_flag=True, help="A run that is not valid exits with 1.")
+@click.option("--out", type=click.Path(path_type=Path), help="Report file or folder.  [default: ./RUN.json]")
+@click.option("--resume", "resumed", metavar="RUN", help="Come back to a run that was left.")
+@json_option
+def bench(
+    model: str | None,
+    devices: str | None,
+    input_file: Path | None,
+    labels: tuple[str, ...],
+    meter: Path | None,
+    strict: bool,
+    out: Path | None,
+    resumed: str | None,
+    json_path: str | None,
+    **options: Any,
+) -> None:
+    """Time MODEL on a device: latency, memory, throughput, energy, and whether the run can be trusted.
+
+    MODEL is a bundle, a .onnx, .tflite or torch file. Without one it is ResNet-50 of the onnx package, whose weights
+    are constant: its times are real.
+    """
+    from argus_edge.bench.drive import Request, prepare, resume
+    from argus_edge.bench.drive import bench as bench_device
+    from argus_edge.bench.energy import Meter, read_meter
+    from argus_edge.bench.inputs import parse_shapes
+    from argus_edge.devices.inventory import Inventory
+    from argus_edge.report.progress import ProgressLine
+    from argus_edge.store.records import Store
+
+    check_writable(out, json_path)
+    listener = ProgressLine()
+    read: Any = None
+    if meter is not None:
+        read_meter(meter)
+
+        def read() -> Meter:
+            return read_meter(meter)
+
+    outcomes: list[Outcome] = []
+    errors: list[ArgusError] = []
+    if resumed is not None:
+        if model is not None or devices is not None:
+            raise UsageError("--resume takes no MODEL and no --device: the run has its own.")
+        store = Store()
+        outcomes.append(resume(store.find(resumed), store, listener=listener, meter=read))
+    else:
+        if devices is None:
+            raise UsageError("Which device?", next_step="--device local is this machine; argus-edge device list")
+        entries = Inventory().select(devices)
+        request = Request(
+            model=model,
+            options=read_options(labels=labels, **options),
+            shapes=parse_shapes(options["shapes"]),
+            input_file=input_file,
+            command=command_line(),
+        )
+        prepared = prepare(request)
+        for note in prepared.model.notes:
+            say(f"note: {note}")
+        store = Store()
+        for entry in entries:
+            try:
+                outcomes.append(bench_device(prepared, entry, store, listener=listener, meter=read))
+            except ArgusError as error:
+                if len(entries) == 1 or error.exit_code == 130:
+                    raise
+                say(f"error: {error}")
+                errors.append(error)
+    finish(outcomes, errors, out=out, json_path=json_path, strict=strict)
+
+
+def read_options(
+    *,
+    runtime: str,
+    provider: str | None,
+    scenario: str,
+    duration: float | None,
+    runs: int,
+    warmup: int | None,
+    batch: int | None,
+    threads: int | None,
+    fps: float | None,
+    latency_bound: float | None,
+    qps: float | None,
+    streams: int | None,
+    profile_ops: bool,
+    background: tuple[str, ...],
+    labels: tuple[str, ...],
+    shapes: tuple[str, ...],
+) -> Options:
+    """Return the options as the bench wants them."""
+    from argus_edge.bench.plan import Options, scenario_of
+    from argus_edge.schema.agent import Warmup
+
+    pairs = {}
+    for label in labels:
+        key, equals, value = label.partition("=")
+        if not equals or not key:
+            raise UsageError(f"Cannot read --label {label!r}.", next_step="--label KEY=VALUE")
+        pairs[key] = value
+    return Options(
+        runtime=runtime,
+        provider=provider,
+        scenario=scenario_of(
+            scenario,
+            duration=duration,
+            batch=batch,
+            fps=fps,
+            latency_bound_s=latency_bound,
+            qps=qps,
+            streams=streams,
+        ),
+        warmup=Warmup(fixed_calls=warmup),
+        threads=threads,
+        runs=runs,
+        batch=batch,
+        profile_ops=profile_ops,
+        background=background,
+        labels=pairs,
+    )
+
+
+def check_writable(out: Path | None, json_path: str | None) -> None:
+    """Raise before anything is measured where the report could not be written."""
+    import os
+
+    from argus_edge.errors import HostError
+
+    target = out or (Path(json_path) if json_path and json_path != "-" else Path() if json_path is None else None)
+    if target is None:
+        return
+    folder = target if target.is_dir() else target.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise HostError("The report cannot be written there.", where=str(folder), next_step="--out FILE elsewhere")
+
+
+def finish(
+    outcomes: list[Outcome], errors: list[ArgusError], *, out: Path | None, json_path: str | None, strict: bool
+) -> None:
+    """Write and print the reports, and raise the error to end with."""
+    from argus_edge.artifacts import dump_artifact, write_artifact
+    from argus_edge.report.console import stdout_console
+    from argus_edge.report.terminal import print_report
+
+    for number, outcome in enumerate(outcomes):
+        if json_path != "-":
+            click.echo("\n" if number else "", nl=False)
+            print_report(outcome.report, stdout_console())
+        if out is not None or json_path is None:
+            path = report_path(out, outcome.report.run, several=len(outcomes) > 1)
+            write_artifact(outcome.report, path)
+            say(f"report: {path}")
+    if json_path is not None and outcomes:
+        texts = [dump_artifact(outcome.report) for outcome in outcomes]
+        emit_json(texts[0] if len(texts) == 1 and not errors else "[\n" + ",\n".join(texts) + "]\n", json_path)
+    raise_worst(outcomes, errors, strict=strict)
+
+
+def raise_worst(outcomes: list[Outcome], errors: list[ArgusError], *, strict: bool) -> None:
+    """Raise the error whose exit code counts: a run that is not valid comes before an unreachable board."""
+    failed = [outcome.error for outcome in outcomes if outcome.error is not None]
+    if strict:
+        for outcome in outcomes:
+            if outcome.error is None and outcome.report.validity.valid is not True:
+                causes = ", ".join(dict.fromkeys(cause.code for cause in outcome.report.validity.causes))
+                raise GateFailedError(
+                    f"The run is not valid: {causes}.",
+                    where=outcome.report.run,
+                    next_step=f"argus-edge runs show {outcome.report.run}",
+                )
+    if failed:
+        raise failed[0]
+    if errors:
+        codes = sorted(errors, key=lambda error: error.exit_code)
+        raise type(codes[0])(f"{len(errors)} of {len(outcomes) + len(errors)} devices gave no report (see above).")
+
+
+def report_path(out: Path | None, run: str, *, several: bool) -> Path:
+    """Return where a report goes: the file named, or RUN.json in the folder named or the current one."""
+    if out is None:
+        return Path(f"{run}.json")
+    if out.is_dir() or several or str(out).endswith("/"):
+        return out / f"{run}.json"
+    return out
+
+
+def command_line() -> str:
+    """Return the command as typed, without the folders of paths: they are nobody's business but the user's."""
+    words = [word.rpartition("/")[2] if word.startswith(("/", "./", "../", "~")) else word for word in sys.argv[1:]]
+    return " ".join(["argus-edge", *words])[:2000]

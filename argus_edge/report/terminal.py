@@ -1,0 +1,300 @@
+"""Bench reports as tables for a terminal: the verdict first, then the figures, then what to know about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from argus_edge.bench.plan import duration_text
+from argus_edge.report.units import WITHHELD, interval, megabytes, milliseconds, rate
+from argus_edge.schema.bench import BenchReport, Energy, Estimate, Measurement, Roofline
+from argus_edge.text import clean
+
+PERCENTILES = ("p50", "p90", "p95", "p99")
+OPS_SHOWN = 10
+MEMORY_KINDS = {
+    "peak-rss": "peak RSS",
+    "system-delta": "fall of the system's free memory",
+    "device-peak": "peak of the GPU's memory",
+    "server-tree": "the server's processes",
+}
+
+
+def print_report(report: BenchReport, console: Console) -> None:
+    """Print a bench report."""
+    console.print(Group(*bench_report(report)))
+
+
+def bench_report(report: BenchReport) -> Iterator[RenderableType]:
+    """Yield what a terminal shows of a bench report."""
+    yield Text(_title(report), style="bold")
+    yield Text(_setup(report), style="dim")
+    yield Text("")
+    yield verdict(report)
+    yield Text("")
+    yield latency_table(report)
+    yield from _withheld(report)
+    yield from _spread(report)
+    yield Text("")
+    for measurement in report.measurements:
+        yield from _details(measurement, several=len(report.measurements) > 1)
+    for measurement in report.measurements:
+        if measurement.ops:
+            yield Text("")
+            yield ops_table(measurement)
+    for note in dict.fromkeys(report.notes):
+        yield Text(f"note: {clean(note, limit=400)}", style="dim")
+
+
+def _shown(text: str | None, limit: int = 120) -> str:
+    return clean(text or "", limit=limit)
+
+
+def _title(report: BenchReport) -> str:
+    facts = report.device.facts
+    board = _shown(facts.model) or _shown(facts.cpu_model) or facts.arch
+    return f"{_shown(report.model.name)} on {report.device.name} ({board})"
+
+
+def _setup(report: BenchReport) -> str:
+    first = report.measurements[0] if report.measurements else None
+    version = _shown(first.runtime_version) if first else ""
+    threads = first.threads if first and first.threads else report.setup.threads
+    scenario = report.setup.scenario
+    words = [
+        f"{report.setup.runtime} {version}".strip(),
+        report.setup.provider,
+        f"{threads} threads" if threads else "default threads",
+        f"{scenario.name}, {scenario.duration_s:g} s" + (f", batch {scenario.batch}" if scenario.batch > 1 else ""),
+        f"inputs {report.setup.inputs}" if report.setup.runtime != "null" else "no inputs",
+    ]
+    if report.model.precision:
+        words.insert(0, report.model.precision)
+    if report.setup.background:
+        words.append(f"beside {', '.join(_shown(name) for name in report.setup.background)}")
+    words += [f"{_shown(key, 40)}={_shown(value, 60)}" for key, value in report.labels.items()]
+    return " · ".join(words)
+
+
+def verdict(report: BenchReport) -> RenderableType:
+    """Say whether the run is valid, and if not, why and what to do."""
+    validity = report.validity
+    if validity.valid:
+        return Text("VALID", style="bold green")
+    head = Text("NOT VALID", style="bold red") if validity.valid is False else Text("CANNOT TELL", style="bold yellow")
+    lines = [head]
+    for cause in validity.causes:
+        begun = f" (from {cause.from_s:.0f} s on)" if cause.from_s is not None else ""
+        lines.append(Text(f"  {cause.code}: {_shown(cause.detail, 300)}{begun}"))
+        if cause.remedy:
+            lines.append(Text(f"    {_shown(cause.remedy, 300)}", style="dim"))
+    return Group(*lines)
+
+
+def latency_table(report: BenchReport) -> Table:
+    """Return the latency and throughput of every measurement, with 95 % intervals below the figures."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("component" if len({m.component for m in report.measurements}) > 1 else "")
+    for name in (*PERCENTILES, "max", "throughput"):
+        table.add_column(name, justify="right", no_wrap=True)
+    repeats = len({measurement.repeat for measurement in report.measurements}) > 1
+    for measurement in report.measurements:
+        name = measurement.component + (f" #{measurement.repeat + 1}" if repeats else "")
+        figures = measurement.figures
+        if figures is None:
+            table.add_row(name, Text(measurement.state, style="red"), *[""] * 5)
+            continue
+        estimates = [getattr(figures, p) for p in PERCENTILES]
+        table.add_row(
+            name,
+            *(milliseconds(estimate.value) for estimate in estimates),
+            milliseconds(figures.max_s),
+            rate(figures.throughput.value),
+        )
+        table.add_row(
+            f"  {figures.count:,} calls in {duration_text(figures.window_s)}",
+            *(_interval_like(estimate) for estimate in estimates),
+            "",
+            interval(figures.throughput),
+            style="dim",
+        )
+    if report.headline == "end-to-end" and "p50" in report.summary:
+        table.add_row("end to end (sum)", milliseconds(report.summary["p50"].value), *[""] * 5, style="bold")
+    return table
+
+
+def _interval_like(estimate: Estimate) -> str:
+    value = estimate.value
+    if value is None:
+        return ""
+    return interval(estimate, 1.0 if value >= 10 else 1e6 if value < 1e-5 else 1e3)
+
+
+def _withheld(report: BenchReport) -> Iterator[RenderableType]:
+    """Say once for each percentile that is withheld how long a run would be needed."""
+    for name in PERCENTILES:
+        missing = [getattr(m.figures, name) for m in report.measurements if m.figures is not None]
+        missing = [estimate for estimate in missing if estimate.value is None]
+        if not missing:
+            continue
+        longest = max((estimate.needed_s or 0.0 for estimate in missing), default=0.0)
+        needed = f"; --duration {_ceil(longest)} would show it" if longest else ""
+        yield Text(f"{name} is withheld: {missing[0].reason}{needed}", style="dim")
+
+
+def _ceil(seconds: float) -> int:
+    whole = int(seconds) + 1
+    return whole if whole < 60 else (whole + 9) // 10 * 10
+
+
+def _spread(report: BenchReport) -> Iterator[RenderableType]:
+    estimate = report.summary.get("p50")
+    if estimate is None or estimate.n < 2:
+        return
+    text = f"p50 over {estimate.n} runs: median {milliseconds(estimate.value)}"
+    text += f", 95 % interval of the mean {_interval_like(estimate)}" if estimate.low is not None else ""
+    yield Text(text + (f" ({estimate.reason})" if estimate.reason else ""))
+
+
+def _details(measurement: Measurement, *, several: bool) -> Iterator[RenderableType]:
+    if several:
+        name = measurement.component + (f" #{measurement.repeat + 1}" if measurement.repeat else "")
+        yield Text(name, style="bold")
+    if measurement.error is not None:
+        yield Text(f"failed: {_shown(measurement.error.kind)}: {_shown(measurement.error.message, 300)}", style="red")
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for label, text in _detail_rows(measurement):
+        table.add_row(label, text)
+    yield Padding(table, (0, 0, 0, 2 if several else 0))
+
+
+def _detail_rows(measurement: Measurement) -> Iterator[tuple[str, str]]:
+    figures = measurement.figures
+    build = f"build {milliseconds(measurement.build_s)}, " if measurement.build_s is not None else ""
+    yield (
+        "before",
+        f"import {milliseconds(measurement.import_s)}, {build}load {milliseconds(measurement.load_s)}, "
+        f"first call {milliseconds(measurement.first_s)}, warm-up {measurement.warmup_calls} calls "
+        f"in {measurement.warmup_s:.1f} s{_steady(measurement)}",
+    )
+    yield "memory", _memory(measurement)
+    if measurement.energy is not None:
+        yield "energy", _energy(measurement.energy)
+    temperatures = [p.values["temperature_c"] for p in measurement.series if "temperature_c" in p.values and p.t >= 0]
+    clocks = [p.values["clock_khz"] for p in measurement.series if "clock_khz" in p.values and p.t >= 0]
+    if temperatures:
+        yield "temperature", f"{temperatures[0]:.0f} to {max(temperatures):.0f} °C at most"
+    if clocks:
+        yield "clock", f"{min(clocks) / 1e6:.2f} to {max(clocks) / 1e6:.2f} GHz"
+    if figures is not None and figures.drift is not None:
+        yield (
+            "drift",
+            f"{figures.drift:+.1%} from the first quarter ({milliseconds(figures.cold_p50_s)}) to the last "
+            f"({milliseconds(figures.hot_p50_s)})",
+        )
+    if figures is not None and figures.on_time_share is not None:
+        yield "on time", f"{figures.on_time_share:.1%} of the frames were done before the next was due"
+    if figures is not None and figures.held_qps is not None:
+        yield "held", f"{rate(figures.held_qps)} arrivals within the bound"
+    if figures is not None and figures.touched_by_sensors:
+        share = figures.touched_by_sensors / figures.count
+        yield "sensors", f"overlapped {figures.touched_by_sensors} calls ({share:.1%}), which are in every figure"
+    if measurement.parity is not None:
+        parity = measurement.parity
+        yield (
+            "parity",
+            f"{parity.cases} golden cases: cosine at least {parity.cosine_min:.6f}, "
+            f"largest error {parity.max_abs_error:.2e}",
+        )
+    if measurement.roofline is not None:
+        yield "roofline", _roofline(measurement.roofline)
+    if measurement.providers_used and measurement.provider_requested != "cpu":
+        yield "provider", ", ".join(_shown(name, 40) for name in measurement.providers_used)
+
+
+def _steady(measurement: Measurement) -> str:
+    return {True: " (steady)", False: " (not steady)", None: ""}[measurement.warmup_steady]
+
+
+def _memory(measurement: Measurement) -> str:
+    memory, head = measurement.memory, measurement.memory_headline
+    if head.bytes is None or head.memory_kind is None:
+        return f"{WITHHELD} (the device does not tell)"
+    text = f"{megabytes(head.bytes)} {MEMORY_KINDS[head.memory_kind]}"
+    rest = [
+        ("load", memory.peak_rss_load),
+        ("steady" if memory.peak_rss_reset else "whole run", memory.peak_rss_steady),
+        ("PSS", memory.pss),
+        ("anonymous", memory.anonymous),
+        ("file-backed", memory.file_backed),
+        ("swap", memory.swap or None),
+        ("before the runtime", memory.baseline_rss),
+    ]
+    told = ", ".join(f"{name} {megabytes(size)}" for name, size in rest if size is not None)
+    return f"{text} ({told})" if told else text
+
+
+def _energy(energy: Energy) -> str:
+    if energy.mean_w is None:
+        return f"{WITHHELD} ({_shown(energy.reason, 300)})"
+    idle = f", idle {energy.idle_w:.2f} W" if energy.idle_w is not None else ""
+    joules = energy.joules_per_inference
+    each = f"{joules * 1e3:.3g} mJ an inference" if joules is not None else ""
+    reason = f"; {_shown(energy.reason, 200)}" if energy.reason else ""
+    return f"{each} ({energy.mean_w:.2f} W{idle}; {_shown(energy.source)}: {_shown(energy.coverage, 200)}{reason})"
+
+
+def _roofline(roofline: Roofline) -> str:
+    if roofline.floor_s is None:
+        return f"{WITHHELD} ({_shown(roofline.reason, 200)})"
+    share = f"{roofline.share:.0%} of the {roofline.bound} floor" if roofline.share is not None else ""
+    macs = f"{roofline.macs / 1e9:.3g} GMAC" if roofline.macs else ""
+    warning = f"; WARNING: {roofline.warning}" if roofline.warning else ""
+    return f"{share}, {milliseconds(roofline.floor_s)} ({macs}; {_shown(roofline.peak, 300)}){warning}"
+
+
+def ops_table(measurement: Measurement) -> Table:
+    """Return the slowest operators of a profiling pass."""
+    total = sum(row.total_s for row in measurement.ops) or 1.0
+    table = Table(
+        title=f"slowest operators of {measurement.component}",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+        padding=(0, 2, 0, 0),
+    )
+    for name, justify in (("operator", "left"), ("name", "left"), ("provider", "left")):
+        table.add_column(name, justify=justify, overflow="ellipsis", no_wrap=True)  # type: ignore[arg-type]
+    for name in ("calls", "time a call", "share"):
+        table.add_column(name, justify="right", no_wrap=True)
+    ranked = sorted(measurement.ops, key=lambda row: -row.total_s)
+    for row in ranked[:OPS_SHOWN]:
+        table.add_row(
+            _shown(row.op, 30),
+            _shown(row.name, 40),
+            _shown(row.provider, 20),
+            f"{row.calls:,}",
+            milliseconds(row.total_s / row.calls if row.calls else None),
+            f"{row.total_s / total:.1%}",
+        )
+    if len(ranked) > OPS_SHOWN:
+        rest = sum(row.total_s for row in ranked[OPS_SHOWN:])
+        table.add_row(f"({len(ranked) - OPS_SHOWN} more)", "", "", "", "", f"{rest / total:.1%}", style="dim")
+    return table
+
+
+def headline_row(report: BenchReport) -> Sequence[str]:
+    """Return name, device, p50, p99, memory and verdict: one line for several devices."""
+    first = report.measurements[0] if report.measurements else None
+    p99 = first.figures.p99.value if first and first.figures else None
+    p50 = report.summary["p50"].value if "p50" in report.summary else None
+    word = {True: "valid", False: "not valid", None: "cannot tell"}[report.validity.valid]
+    memory = megabytes(first.memory_headline.bytes) if first else WITHHELD
+    return (_shown(report.model.name), report.device.name, milliseconds(p50), milliseconds(p99), memory, word)
