@@ -4,6 +4,8 @@ import glob
 import os
 import re
 
+MAX_DIGITS = 20
+
 
 class Unavailable(Exception):
     """Raised where a device does not have the sensor; the message says what is missing."""
@@ -30,10 +32,11 @@ def read(path, limit=1 << 16):
 
 
 def number(text):
-    """Return the first word of a text as a float, or None. ``32760 ma`` is 32760."""
+    """Return the first word of a text as a float, or None. ``32760 ma`` is 32760; no file of /sys has 20 digits."""
+    word = text.split(None, 1)[0] if text.strip() else ""
     try:
-        return float(text.split(None, 1)[0])
-    except (ValueError, IndexError):
+        return float(word) if len(word) <= MAX_DIGITS else None
+    except ValueError:
         return None
 
 

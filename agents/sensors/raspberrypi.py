@@ -47,9 +47,9 @@ class RaspberryPi:
                 raw[question] = answer.strip()[:8192]
         said = throttled(raw.get("get_throttled", ""))
         for key, question, pattern, factor in (
-            ("clock_khz", "measure_clock arm", r"=(\d{1,12})\b", 1e-3),
-            ("temperature_c", "measure_temp", r"=(-?\d{1,4}(?:\.\d{1,6})?)'C", 1.0),
-            ("core_v", "measure_volts core", r"=(\d{1,4}(?:\.\d{1,9})?)V", 1.0),
+            ("clock_khz", "measure_clock arm", r"frequency\(\d{1,4}\)=(\d{1,12})\b", 1e-3),
+            ("temperature_c", "measure_temp", r"temp=(-?\d{1,4}(?:\.\d{1,6})?)'C", 1.0),
+            ("core_v", "measure_volts core", r"volt=(\d{1,4}(?:\.\d{1,9})?)V", 1.0),
         ):
             found = re.search(pattern, raw.get(question, ""))
             if found:
