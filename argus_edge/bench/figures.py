@@ -50,6 +50,7 @@ def window_figures(
     begin = float(samples.start[0] - (latency[0] - (samples.end[0] - samples.start[0]))) if n else 0.0
     window_s = float(samples.end[-1]) - begin if n else 0.0
     quarter = n // 4
+    ordered = np.sort(latency)
     cold = float(np.median(latency[:quarter])) if n >= DRIFT_CALLS else None
     hot = float(np.median(latency[n - quarter :])) if n >= DRIFT_CALLS else None
     on_time = None
@@ -58,10 +59,10 @@ def window_figures(
     return Figures(
         count=n,
         window_s=window_s,
-        p50=percentile(latency, 0.50, window_s=window_s),
-        p90=percentile(latency, 0.90, window_s=window_s),
-        p95=percentile(latency, 0.95, window_s=window_s),
-        p99=percentile(latency, 0.99, window_s=window_s),
+        p50=percentile(latency, 0.50, window_s=window_s, ordered=ordered),
+        p90=percentile(latency, 0.90, window_s=window_s, ordered=ordered),
+        p95=percentile(latency, 0.95, window_s=window_s, ordered=ordered),
+        p99=percentile(latency, 0.99, window_s=window_s, ordered=ordered),
         mean_s=float(latency.mean()) if n else None,
         min_s=float(latency.min()) if n else None,
         max_s=float(latency.max()) if n else None,

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from argus_edge.bench.percentiles import floor_samples
 from argus_edge.bench.plan import duration_text
 from argus_edge.report.units import WITHHELD, interval, megabytes, milliseconds, rate
 from argus_edge.schema.bench import BenchReport, Energy, Estimate, Measurement, Roofline
@@ -40,8 +41,11 @@ def bench_report(report: BenchReport) -> Iterator[RenderableType]:
     yield from _withheld(report)
     yield from _spread(report)
     yield Text("")
-    for measurement in report.measurements:
+    first = [measurement for measurement in report.measurements if measurement.repeat == 0 or measurement.error]
+    for measurement in first:
         yield from _details(measurement, several=len(report.measurements) > 1)
+    if len(first) < len(report.measurements):
+        yield Text("of the other runs the report file holds the same", style="dim")
     for measurement in report.measurements:
         if measurement.ops:
             yield Text("")
@@ -68,7 +72,7 @@ def _setup(report: BenchReport) -> str:
     words = [
         f"{report.setup.runtime} {version}".strip(),
         report.setup.provider,
-        f"{threads} threads" if threads else "default threads",
+        f"{threads} thread{'s' if threads > 1 else ''}" if threads else "default threads",
         f"{scenario.name}, {scenario.duration_s:g} s" + (f", batch {scenario.batch}" if scenario.batch > 1 else ""),
         f"inputs {report.setup.inputs}" if report.setup.runtime != "null" else "no inputs",
     ]
@@ -135,15 +139,18 @@ def _interval_like(estimate: Estimate) -> str:
 
 
 def _withheld(report: BenchReport) -> Iterator[RenderableType]:
-    """Say once for each percentile that is withheld how long a run would be needed."""
+    """Say which percentiles are withheld, and how long a run would show each."""
+    words, samples = [], set()
     for name in PERCENTILES:
         missing = [getattr(m.figures, name) for m in report.measurements if m.figures is not None]
         missing = [estimate for estimate in missing if estimate.value is None]
-        if not missing:
-            continue
-        longest = max((estimate.needed_s or 0.0 for estimate in missing), default=0.0)
-        needed = f"; --duration {_ceil(longest)} would show it" if longest else ""
-        yield Text(f"{name} is withheld: {missing[0].reason}{needed}", style="dim")
+        if missing:
+            samples |= {estimate.n for estimate in missing}
+            longest = max(estimate.needed_s or 0.0 for estimate in missing)
+            needed = f" (--duration {_ceil(longest)})" if longest else ""
+            words.append(f"{name} needs {floor_samples(int(name[1:]) / 100)}{needed}")
+    if words:
+        yield Text(f"withheld with {min(samples):,} calls: {', '.join(words)}", style="dim")
 
 
 def _ceil(seconds: float) -> int:
@@ -171,7 +178,7 @@ def _details(measurement: Measurement, *, several: bool) -> Iterator[RenderableT
     table.add_column()
     for label, text in _detail_rows(measurement):
         table.add_row(label, text)
-    yield Padding(table, (0, 0, 0, 2 if several else 0))
+    yield Padding(table, (0, 0, 0, 2 if several else 0), expand=False)
 
 
 def _detail_rows(measurement: Measurement) -> Iterator[tuple[str, str]]:
