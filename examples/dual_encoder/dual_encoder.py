@@ -4,9 +4,9 @@
     cd examples/dual_encoder
     argus-edge eval dual_encoder:DualEncoder --data sample --perturb quick --out runs/dual-encoder
 
-An image is embedded as the mean of ImageNet's class names weighted by the classes' probabilities (ConSE: M. Norouzi et
-al. Zero-Shot Learning by Convex Combination of Semantic Embeddings. ICLR 2014); a text by MiniLM. It is no CLIP: it sees
-what ImageNet has a name for.
+An image is embedded as the mean of ImageNet's class names weighted by the classes' probabilities (ConSE: M. Norouzi
+et al. Zero-Shot Learning by Convex Combination of Semantic Embeddings. ICLR 2014); a text by MiniLM. It is no CLIP: it
+sees what ImageNet has a name for.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DualEncoder:
         self.classifier = classifier.eval().to(self.device)
         self.tokenizer = AutoTokenizer.from_pretrained(get_model_path())
         self.text_encoder = AutoModel.from_pretrained(get_model_path()).eval().to(self.device)
-        # Of a class's synonyms the first. What all names have in common tells nothing apart and is taken off both sides.
+        # Of a class's synonyms the first. What all names share tells nothing apart and is taken off both sides.
         names = [line.split(",")[0] for line in CLASSES.read_text().splitlines() if not line.startswith("#")]
         self.centre = torch.zeros(self.text_encoder.config.hidden_size)
         embedded = torch.from_numpy(self.embed_texts([f"a photo of a {name}" for name in names]))

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+from argus_edge.evaluate.metrics.ptb import split
 
 __all__ = ["PUNCTUATION", "TOKENIZER", "tokenize"]
 
-TOKENIZER = "argus-edge PTB 1 (equal to Stanford CoreNLP 3.4.1 through pycocoevalcap)"
+TOKENIZER = "argus-edge PTB 1 (Stanford CoreNLP 3.4.1 as in pycocoevalcap)"
 
-# pycocoevalcap's list of tokens to drop. Braces are escaped to -LCB- and so kept out by name.
 PUNCTUATION = frozenset(
     ["''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-", ".", "?", "!", ",", ":", "-", "--", "...", ";"]
 )
+"""What pycocoevalcap drops. It compares after lower case, so that brackets (``-lrb-``) stay; so do they here."""
 
-_TOKEN = re.compile(r"\w+(?:-\w+)*|'\w+|[^\w\s]")
+_LINE_BREAK = re.compile(r"\r\n|[\n\v\f\r\x85\u2028\u2029]")
 
 
+@lru_cache(maxsize=1 << 17)
 def tokenize(caption: str) -> list[str]:
     """Return the tokens of a raw caption."""
-    return [token for token in _TOKEN.findall(caption.lower()) if token not in PUNCTUATION]
+    tokens = split(_LINE_BREAK.sub(" ", caption))
+    return [token for token in tokens if token not in PUNCTUATION]

@@ -15,7 +15,10 @@ __all__ = ["Qwen25Vl", "load_qwen2_5_vl"]
 
 
 class Qwen25Vl(TorchChat):
-    """An image takes as many tokens as its size asks for. (The full processor wants torchvision; its parts do not.)"""
+    """An image takes as many tokens as its size asks for.
+
+    The whole processor wants torchvision, for videos; its image processor and its tokenizer do not.
+    """
 
     def image_inputs(self, images: Sequence[Image.Image]) -> tuple[dict[str, torch.Tensor], list[int]]:
         """Return flattened patches and each image's grid."""

@@ -1,0 +1,182 @@
+"""Each family's adapter against the original model called by hand, on tiny random weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from argus_edge.errors import InputError
+from argus_edge.evaluate.models import capabilities_of, load_model
+from argus_edge.evaluate.models.resolve import resolve_model
+from tests.support import tiny_vlm
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+Image = pytest.importorskip("PIL.Image")
+
+
+def picture(seed: int, size: tuple[int, int] = (48, 40)) -> Image.Image:
+    """A picture with structure, so that two of them differ."""
+    pixels = np.random.default_rng(seed).integers(0, 256, (6, 6, 3), np.uint8)
+    return Image.fromarray(pixels).resize(size, Image.Resampling.BILINEAR)
+
+
+def load(folder, **options):
+    return load_model(resolve_model(str(folder), threads=1, **options).spec)
+
+
+IMAGES = [picture(seed) for seed in range(3)]
+TEXTS = ["a red cat", "a blue dog on the table", "what colour is the dog"]
+
+
+def test_clip_embeds_as_the_original(tmp_path):
+    from transformers import AutoImageProcessor, AutoTokenizer, CLIPModel
+
+    folder = tiny_vlm.clip(tmp_path / "clip")
+    adapter = load(folder)
+    assert capabilities_of(adapter) == ("embed",)
+    original = CLIPModel.from_pretrained(folder).eval()
+    pixels = AutoImageProcessor.from_pretrained(folder, backend="pil")(images=IMAGES, return_tensors="pt")
+    tokens = AutoTokenizer.from_pretrained(folder)(TEXTS, padding="max_length", max_length=20, return_tensors="pt")
+    with torch.inference_mode():
+        out = original(input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"], **pixels)
+    images, texts = adapter.embed_images(IMAGES), adapter.embed_texts(TEXTS)
+    cosine = (images @ texts.T) / np.linalg.norm(images, axis=1)[:, None] / np.linalg.norm(texts, axis=1)
+    np.testing.assert_allclose(cosine * float(original.logit_scale.exp()), out.logits_per_image, rtol=1e-4, atol=1e-5)
+
+
+def test_a_batch_gives_what_each_item_gives_alone(tmp_path):
+    adapter = load(tiny_vlm.clip(tmp_path / "clip"))
+    together = adapter.embed_texts(TEXTS)
+    np.testing.assert_allclose(together, np.concatenate([adapter.embed_texts([text]) for text in TEXTS]), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "capability"),
+    [
+        ("BlipForConditionalGeneration", "caption"),
+        ("BlipForQuestionAnswering", "answer"),
+        ("BlipForImageTextRetrieval", "embed"),
+    ],
+)
+def test_blip_does_what_its_checkpoint_is_for(tmp_path, architecture, capability):
+    adapter = load(tiny_vlm.blip(tmp_path / "blip", architecture))
+    assert capabilities_of(adapter) == (capability,)
+    if capability == "caption":
+        captions = adapter.caption(IMAGES, "a picture of")
+        assert len(captions) == 3
+        assert not any(caption.startswith("a picture of") for caption in captions)
+    elif capability == "answer":
+        assert len(adapter.answer(IMAGES, TEXTS)) == 3
+    else:
+        assert adapter.embed_images(IMAGES).shape == adapter.embed_texts(TEXTS).shape == (3, 16)
+
+
+def test_blip_retrieval_is_the_contrastive_head(tmp_path):
+    from transformers import AutoImageProcessor, AutoTokenizer, BlipForImageTextRetrieval
+
+    folder = tiny_vlm.blip(tmp_path / "blip", "BlipForImageTextRetrieval")
+    adapter = load(folder)
+    original = BlipForImageTextRetrieval.from_pretrained(folder).eval()
+    pixels = AutoImageProcessor.from_pretrained(folder, backend="pil")(images=IMAGES[:1], return_tensors="pt")
+    tokens = AutoTokenizer.from_pretrained(folder)(TEXTS[:1], return_tensors="pt")
+    with torch.inference_mode():
+        expected = original(
+            input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"], use_itm_head=False, **pixels
+        ).itm_score
+    image, text = adapter.embed_images(IMAGES[:1])[0], adapter.embed_texts(TEXTS[:1])[0]
+    cosine = image @ text / np.linalg.norm(image) / np.linalg.norm(text)
+    np.testing.assert_allclose(cosine, float(expected[0, 0]), rtol=1e-4)
+
+
+def features_file(path, ids, width=8):
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for number, image_id in enumerate(ids):
+        regions = 4 + number
+        arrays[f"{image_id}.features"] = rng.normal(size=(regions, width)).astype(np.float32)
+        arrays[f"{image_id}.boxes"] = rng.uniform(size=(regions, 4)).astype(np.float32)
+    np.savez(path, **arrays)
+    return path
+
+
+def test_lxmert_answers_from_features_and_padding_regions_changes_nothing(tmp_path):
+    features = features_file(tmp_path / "features.npz", ["7", "8", "9"])
+    adapter = load(tiny_vlm.lxmert(tmp_path / "lxmert"), features=features)
+    assert adapter.takes_image_ids
+    together = adapter.answer(["7", "8", "9"], TEXTS)
+    assert together == [adapter.answer([image], [text])[0] for image, text in zip("789", TEXTS, strict=True)]
+    assert set(together) <= {"yes", "no", "red", "blue"}
+
+
+def test_lxmert_matches_pairs(tmp_path):
+    features = features_file(tmp_path / "features.npz", ["7", "8"])
+    adapter = load(tiny_vlm.lxmert(tmp_path / "lxmert", "LxmertForPreTraining"), features=features)
+    assert capabilities_of(adapter) == ("score_pairs",)
+    assert adapter.score_pairs(["7", "8"], TEXTS[:2]).shape == (2,)
+
+
+def test_lxmert_without_features_says_what_it_wants(tmp_path):
+    with pytest.raises(InputError, match="region features") as caught:
+        load(tiny_vlm.lxmert(tmp_path / "lxmert"))
+    assert "--features" in caught.value.next_step
+
+
+def test_an_image_without_features_is_named(tmp_path):
+    features = features_file(tmp_path / "features.npz", ["7"])
+    adapter = load(tiny_vlm.lxmert(tmp_path / "lxmert"), features=features)
+    with pytest.raises(InputError, match="'12'"):
+        adapter.answer(["12"], ["is the cat red"])
+
+
+@pytest.mark.parametrize("family", ["gemma3", "qwen2_5_vl"])
+def test_chat_models_do_everything_by_asking(tmp_path, family):
+    adapter = load(getattr(tiny_vlm, family)(tmp_path / family))
+    assert capabilities_of(adapter) == ("score_pairs", "caption", "answer", "choose")
+    assert len(adapter.caption(IMAGES, "describe this image")) == 3
+    assert len(adapter.answer(IMAGES, TEXTS)) == 3
+    scores = adapter.choose(IMAGES, TEXTS, [["a", "b"], ["a", "b", "c"], ["a", "b"]])
+    assert [len(row) for row in scores] == [2, 3, 2]
+    assert (adapter.score_pairs(IMAGES, TEXTS) <= 0).all()
+
+
+@pytest.mark.parametrize("family", ["gemma3", "qwen2_5_vl"])
+def test_padding_a_batch_of_prompts_changes_nothing(tmp_path, family):
+    adapter = load(getattr(tiny_vlm, family)(tmp_path / family))
+    images = [picture(1), picture(2, (40, 64)), picture(3)]
+    together = adapter.next_token(images, TEXTS)
+    alone = [adapter.next_token([image], [text])[0] for image, text in zip(images, TEXTS, strict=True)]
+    np.testing.assert_allclose(together, np.stack(alone), atol=2e-4)
+
+
+@pytest.mark.parametrize("family", ["gemma3", "qwen2_5_vl"])
+def test_what_is_generated_depends_on_the_image(tmp_path, family):
+    adapter = load(getattr(tiny_vlm, family)(tmp_path / family))
+    black, white = Image.new("RGB", (48, 48)), Image.new("RGB", (48, 48), "white")
+    first, second = adapter.next_token([black, white], ["a red cat", "a red cat"])
+    assert np.abs(first - second).max() > 1e-4
+
+
+def test_weights_that_are_missing_are_refused_rather_than_made_up(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = tiny_vlm.clip(tmp_path / "clip")
+    weights = load_file(folder / "model.safetensors")
+    del weights["visual_projection.weight"]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match="lack visual_projection"):
+        load(folder)
+
+
+def test_a_pickle_is_not_opened(tmp_path):
+    folder = tiny_vlm.clip(tmp_path / "clip")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(InputError, match="safetensors"):
+        load(folder)
+
+
+def test_a_chat_model_without_a_template_is_refused(tmp_path):
+    folder = tiny_vlm.gemma3(tmp_path / "gemma3")
+    (folder / "chat_template.jinja").unlink()
+    with pytest.raises(InputError, match="chat template"):
+        load(folder)
