@@ -25,7 +25,7 @@ from argus_edge.schema.judge import Group, JudgeCalibration, TaskReport
 
 Array = NDArray[Any]
 
-__all__ = ["Applied", "apply_calibration", "fit_calibration", "out_of_sample", "with_labels_needed"]
+__all__ = ["Applied", "applied_summary", "apply_calibration", "fit_calibration", "out_of_sample", "with_labels_needed"]
 
 _FOLDS = 5
 _FEWEST_FOR_DRIFT = 30
@@ -290,3 +290,28 @@ def _drift(calibration: JudgeCalibration, table: JudgeTable, where: str) -> list
         f"the log-probabilities are distributed otherwise than the calibrated ones (Kolmogorov–Smirnov {distance:.2f}, "
         f"expected below {limit:.2f}): other judge, prompt or kind of items? Coverage is not guaranteed then"
     ]
+
+
+def applied_summary(applied: Applied, calibration: JudgeCalibration) -> dict[str, Any]:
+    """Return what `judge apply` says of the whole, as plain data."""
+    intervals = applied.intervals
+    infinite = int(intervals.unbounded.sum())
+    width = float(intervals.width(adjusted=True).mean())
+    used = {name for name in applied.groups if name}
+    advice = {task.task: task.advice for task in calibration.tasks if calibration.by is None or task.task in used}
+    sentence = (
+        f"{len(applied.table)} rows, {infinite} with an infinite interval; mean adjusted width {width:.2f} on the scale "
+        f"1..{calibration.levels}, coverage {1 - calibration.alpha:g}"
+    )
+    return {
+        "rows": len(applied.table),
+        "infinite": infinite,
+        "mean_width": float(intervals.width().mean()),
+        "mean_width_adjusted": width,
+        "alpha": calibration.alpha,
+        "method": calibration.method,
+        "judges": calibration.judges,
+        "advice": advice,
+        "warnings": applied.warnings,
+        "sentence": sentence,
+    }

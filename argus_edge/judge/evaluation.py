@@ -129,7 +129,11 @@ def _run_all(table: JudgeTable, plan: Plan, say: Callable[[str], None]) -> dict[
         for seed in range(1, plan.splits + 1)
     ]
     if plan.jobs == 1 or all(METHODS[method].cost <= 0.1 for method in plan.methods):
-        results = [_run(*arguments) for _, arguments in work]
+        from threadpoolctl import threadpool_limits
+
+        # Small matrices: threads of the linear algebra would only wait for each other.
+        with threadpool_limits(limits=1):
+            results = [_run(*arguments) for _, arguments in work]
     else:
         from joblib import Parallel, delayed, parallel_config
 

@@ -78,7 +78,8 @@ class Intervals:
         """Clip raw ends to the scale; infinite or undefined ones mark the row as unbounded."""
         unbounded = ~(np.isfinite(lower) & np.isfinite(upper))
         # Ends that crossed (a negative conformal correction) meet in their middle.
-        middle = (lower + upper) / 2
+        with np.errstate(invalid="ignore"):
+            middle = (lower + upper) / 2
         crossed = ~unbounded & (lower > upper)
         low = np.where(unbounded, 1, np.where(crossed, middle, lower))
         high = np.where(unbounded, scale.levels, np.where(crossed, middle, upper))

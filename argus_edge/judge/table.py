@@ -143,6 +143,8 @@ def read_table(
     labels: str | None = None,
     judge: str | None = None,
     floor: float = FLOOR,
+    lenient_labels: bool = False,
+    default_judge: bool = False,
 ) -> JudgeTable:
     """Read a CSV file of judge scores.
 
@@ -160,6 +162,10 @@ def read_table(
         The judge's name, where there is no column ``judge``; otherwise the file's name.
     floor
         What −infinity becomes.
+    lenient_labels
+        Leave human scores unread, for rows that only get intervals.
+    default_judge
+        ``judge`` only fills in for a missing column ``judge``, and does not contradict one.
 
     Raises
     ------
@@ -183,7 +189,7 @@ def read_table(
     scores = np.full(len(rows), np.nan)
     if _SCORE in columns:
         scores = _checked_scores(_numbers(columns, _SCORE, lines, where), found, lines, where, problems)
-    label_column = _label_column(columns, labels, where)
+    label_column = None if lenient_labels else _label_column(columns, labels, where)
     human = np.full(len(rows), np.nan)
     if label_column is not None:
         human = _numbers(columns, label_column, lines, where)
@@ -202,7 +208,7 @@ def read_table(
             problems.append(Problem("repeat a sample_id", tuple(map(int, repeated)), where))
     return JudgeTable(
         path=where,
-        judges=[_judge_name(columns, judge, path, where)],
+        judges=[_judge_name(columns, judge, path, where, default=default_judge)],
         scale=found,
         lines=lines,
         features=features,
@@ -320,7 +326,7 @@ def _label_column(columns: dict[str, Array], wanted: str | None, where: str) -> 
     return None
 
 
-def _judge_name(columns: dict[str, Array], given: str | None, path: Path | str, where: str) -> str:
+def _judge_name(columns: dict[str, Array], given: str | None, path: Path | str, where: str, *, default: bool) -> str:
     if _JUDGE not in columns:
         return (given or Path(path).name.removesuffix(".csv"))[:512]
     names = sorted(set(columns[_JUDGE]))
@@ -328,7 +334,7 @@ def _judge_name(columns: dict[str, Array], given: str | None, path: Path | str, 
         raise InputError(
             f"The file mixes {len(names)} judges: {', '.join(names)[:200]}.", where=where, next_step="one file a judge"
         )
-    if given and given != names[0]:
+    if given and given != names[0] and not default:
         raise InputError(f"The file is of the judge {names[0]!r}, not {given!r}.", where=where)
     return names[0][:512]
 
