@@ -85,6 +85,74 @@ def _warn(warnings: list[str]) -> None:
 
 
 @judge.command()
+@click.option(
+    "--judge", "model", required=True, metavar="MODEL", help="Local folder or id; with --server its name there."
+)
+@click.option(
+    "--items", required=True, metavar="ITEMS.jsonl", help="answer, question, image, id, task, human …, one a line."
+)
+@click.option("--out", required=True, metavar="SCORES.csv")
+@click.option("--server", metavar="URL", help="An OpenAI-compatible chat API that returns log-probabilities.")
+@click.option("--scale", default="1..5", show_default=True, metavar="1..K", help="The rating scale, up to 1..9.")
+@click.option(
+    "--prompt", metavar="FILE", help="Template with {question}, {answer}, {levels}; it must ask for `Score: X`."
+)
+@click.option("--compute", default="cpu", show_default=True, metavar="cpu|cuda:0", help="Where a local judge runs.")
+@click.option("--max-new-tokens", type=click.IntRange(1, 16384), default=512, show_default=True)
+@click.option("--limit", type=click.IntRange(1), help="Ask only about the first N items.")
+@click.option("--responses", metavar="FILE", help="Also write the judge's answers, JSON Lines.")
+@json_option
+def run(
+    model: str,
+    items: str,
+    out: str,
+    server: str | None,
+    scale: str,
+    prompt: str | None,
+    compute: str,
+    max_new_tokens: int,
+    limit: int | None,
+    responses: str | None,
+    json_path: str | None,
+) -> None:
+    """Ask a judge about every item and keep the log-probabilities of its score."""
+    import json
+    from pathlib import Path
+
+    from argus_edge.artifacts import read_file, write_text
+    from argus_edge.errors import UsageError
+    from argus_edge.judge.asking import BACKENDS
+    from argus_edge.judge.asking.items import DEFAULT_PROMPT, read_items
+    from argus_edge.judge.asking.run import ask_all, finish, responses_text, run_summary, table_text
+    from argus_edge.judge.scale import Scale
+
+    wanted = Scale.parse(scale)
+    if wanted.levels > 9:
+        raise UsageError(
+            "A judge is asked for one digit: --scale 1..K with K up to 9.",
+            next_step="`judge fit` takes any scale from other sources",
+        )
+    template = read_file(prompt, limit=1 << 20).decode("utf-8", errors="replace") if prompt else DEFAULT_PROMPT
+    if "{answer}" not in template:
+        raise UsageError("The prompt has no {answer}.", next_step="put {answer} where the judged answer belongs")
+    asked = read_items(items)[:limit]
+    if server:
+        judge_backend = BACKENDS["server"](model, server, max_new_tokens=max_new_tokens)
+    else:
+        judge_backend = BACKENDS["local"](model, wanted.levels, compute=compute, max_new_tokens=max_new_tokens)
+    say(f"asking {judge_backend.name} about {len(asked)} item(s)")
+    rows = ask_all(judge_backend, asked, template, wanted, Path(out), say)
+    if responses:
+        write_text(responses, responses_text(asked, rows))
+    finish(Path(out), table_text(judge_backend.name, asked, rows, wanted))
+    summary = run_summary(judge_backend.name, rows)
+    if json_path:
+        emit_json(json.dumps(summary, indent=1), json_path)
+    say(summary["sentence"])
+    say(f"wrote {out}")
+
+
+@judge.command()
 @click.argument("files", nargs=-1, required=True, metavar="SCORES.csv...")
 @_LABELS
 @click.option("--alpha", type=float, default=0.1, show_default=True, help="Share of rows that may be missed.")
@@ -155,7 +223,7 @@ def apply(calibration: str, files: tuple[str, ...], out: str, judges: tuple[str,
 
     from argus_edge.artifacts import read_artifact, write_text
     from argus_edge.errors import UsageError
-    from argus_edge.judge.calibration import apply_calibration, applied_summary
+    from argus_edge.judge.calibration import applied_summary, apply_calibration
     from argus_edge.judge.output import write_intervals
     from argus_edge.judge.table import join_tables, read_table
     from argus_edge.schema.judge import JudgeCalibration

@@ -300,8 +300,8 @@ def applied_summary(applied: Applied, calibration: JudgeCalibration) -> dict[str
     used = {name for name in applied.groups if name}
     advice = {task.task: task.advice for task in calibration.tasks if calibration.by is None or task.task in used}
     sentence = (
-        f"{len(applied.table)} rows, {infinite} with an infinite interval; mean adjusted width {width:.2f} on the scale "
-        f"1..{calibration.levels}, coverage {1 - calibration.alpha:g}"
+        f"{len(applied.table)} rows, {infinite} with an infinite interval; mean adjusted width {width:.2f} "
+        f"on the scale 1..{calibration.levels}, coverage {1 - calibration.alpha:g}"
     )
     return {
         "rows": len(applied.table),

@@ -23,7 +23,8 @@ h3 { font-size: 15px; margin: 24px 0 6px; } p { margin: 6px 0; } .quiet { color:
 th, td { text-align: right; padding: 5px 8px; border-bottom: 1px solid #e3e8ee; white-space: nowrap;
   font-variant-numeric: tabular-nums; vertical-align: top; }
 th { color: #5b6774; font-weight: 600; } th:first-child, td:first-child, td.text, th.text { text-align: left; }
-td.text { white-space: normal; min-width: 250px; } .tag { display: inline-block; border-radius: 10px; padding: 0 9px;
+td.text { white-space: normal; } tr.figures td { border-bottom: 0; padding-bottom: 0; }
+.tasks th:nth-child(2), .tasks tr.figures td:nth-child(2) { text-align: left; } .tag { display: inline-block; border-radius: 10px; padding: 0 9px;
   color: #fff; font-size: 12.5px; } ul { margin: 6px 0; padding-left: 20px; }
 """
 
@@ -190,25 +191,27 @@ def _table(head: list[str], rows: list[list[str]], text_columns: tuple[int, ...]
 
 
 def _task_table(report: JudgeReport) -> str:
-    rows = []
+    """Two rows a task: the figures, then why, and how many labels a narrower interval would take."""
+    head = ["task", "advice", "rows", "width", "coverage", "Pearson", "Spearman", "gap (95 %)"]
+    lines = ["<tr>" + "".join(f"<th>{escape(name)}</th>" for name in head) + "</tr>"]
     for task in sorted(report.tasks, key=lambda item: item.width_adjusted):
         tag = f'<span class="tag" style="background:{_COLORS[task.advice]}">{_WORDS[task.advice]}</span>'
-        note = f"<br><span class=quiet>{escape(task.labels_note)}</span>" if task.labels_note else ""
-        rows.append(
-            [
-                escape(task.task[:60]) + (" ◆" if task.decoupled else ""),
-                tag,
-                str(task.rows),
-                f"{task.width_adjusted:.2f}",
-                f"{task.coverage:.3f}",
-                _number(task.pearson),
-                _number(task.spearman),
-                _gap(task),
-                escape(task.reason) + note,
-            ]
-        )
-    head = ["task", "advice", "rows", "width", "coverage", "Pearson", "Spearman", "gap (95 %)", "why"]
-    return _table(head, rows, (8,))
+        cells = [
+            f"<b>{escape(task.task[:60])}</b>" + (" ◆" if task.decoupled else ""),
+            tag,
+            str(task.rows),
+            f"{task.width_adjusted:.2f}",
+            f"{task.coverage:.3f}",
+            _number(task.pearson),
+            _number(task.spearman),
+            _gap(task),
+        ]
+        why = escape(task.reason) + "."
+        if task.labels_note:
+            why += f" <span class=quiet>Labels: {escape(task.labels_note)}.</span>"
+        lines.append('<tr class="figures">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        lines.append(f'<tr><td class="text" colspan="{len(head)}">{why}</td></tr>')
+    return '<div class="wide"><table class="tasks">' + "\n".join(lines) + "</table></div>"
 
 
 def _method_table(report: JudgeReport) -> str:
@@ -263,7 +266,8 @@ def render_map(evaluation: JudgeEvaluation) -> str:
     parts = [
         "<h1>When can the judge be trusted?</h1>",
         f"<p class=quiet>{evaluation.splits} random halves, target coverage {1 - evaluation.alpha:g}, scale "
-        f"1–{evaluation.levels}, argus-edge {escape(evaluation.tool_version)}, {evaluation.created:%Y-%m-%d %H:%M} UTC</p>",
+        f"1–{evaluation.levels}, argus-edge {escape(evaluation.tool_version)}, "
+        f"{evaluation.created:%Y-%m-%d %H:%M} UTC</p>",
         "<p>Each point is a task. To the left the judge's scores come with narrow intervals; upwards it orders answers "
         "as humans do. In the shaded corner it ranks better than it scores; a diamond marks a task whose gap is above "
         "0 with 95 % confidence.</p>",

@@ -140,8 +140,8 @@ def _judge_lines(report: JudgeReport) -> list[str]:
             )
             lines.append(f"  {method.method}, adjusted width (coverage) by difficulty: {parts}")
     first = next(method for method in report.methods if method.method == report.task_method)
-    for title, parts in (("human score", first.by_level), ("error of the judge", first.by_error)):
-        cells = ", ".join(f"{part.name}: {part.coverage:.2f}/{part.width:.2f}" for part in parts)
+    for title, rated in (("human score", first.by_level), ("error of the judge", first.by_error)):
+        cells = ", ".join(f"{part.name}: {part.coverage:.2f}/{part.width:.2f}" for part in rated)
         lines.append(f"  {first.method}, coverage/width by {title}: {cells}")
     lines += ["", f"  tasks (intervals: {report.task_method}; gap from the raw widths of {report.gap_method})"]
     lines += ["  " + line if line else "" for line in _task_lines(report.tasks).splitlines()]

@@ -1,0 +1,111 @@
+"""A judge run on this machine through transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from argus_edge.errors import InputError, MissingDependencyError
+from argus_edge.judge.asking.base import Answer, Judge
+from argus_edge.judge.asking.position import plain
+
+__all__ = ["LocalJudge"]
+
+
+class LocalJudge(Judge):
+    """An image-text-to-text model from a folder or a hub id, decoded greedily, no code of the model's own run.
+
+    Parameters
+    ----------
+    model
+        Local folder or id.
+    levels
+        The ratings whose log-probabilities are kept.
+    compute
+        ``"cpu"`` or ``"cuda:0"``.
+
+    Raises
+    ------
+    MissingDependencyError
+        No torch or transformers.
+    InputError
+        The model cannot be loaded.
+    """
+
+    def __init__(self, model: str, levels: int, *, compute: str = "cpu", max_new_tokens: int = 512) -> None:
+        try:
+            import torch
+            import transformers
+        except ImportError as error:
+            raise MissingDependencyError("transformers", "models", needed_for="a local judge") from error
+
+        self.name = Path(model).name if Path(model).is_dir() else model
+        self.max_new_tokens = max_new_tokens
+        self._torch = torch
+        options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": Path(model).is_dir()}
+        try:
+            self.processor = transformers.AutoProcessor.from_pretrained(model, **options)
+            self.model = transformers.AutoModelForImageTextToText.from_pretrained(
+                model, dtype=torch.float32 if compute == "cpu" else torch.float16, **options
+            )
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            raise InputError(
+                f"The judge cannot be loaded: {str(error).splitlines()[0][:300]}",
+                where=model,
+                next_step="give a folder or id of an image-text-to-text model, or --server for an API",
+            ) from error
+        self.model = self.model.to(compute).eval()
+        self.tokenizer = getattr(self.processor, "tokenizer", self.processor)
+        ratings = {str(label) for label in range(1, levels + 1)}
+        # Every spelling of a rating: "4", " 4", "▁4".
+        self._ids = {
+            token: index for token, index in self.tokenizer.get_vocab().items() if plain(token).strip() in ratings
+        }
+        missing = sorted(ratings - {plain(token).strip() for token in self._ids})
+        if missing:
+            raise InputError(
+                f"The judge's tokeniser has no token of its own for the rating(s) {', '.join(missing)}.",
+                where=model,
+                next_step="use a scale of single digits",
+            )
+
+    def _inputs(self, prompt: str, images: Sequence[Path]) -> Any:
+        from PIL import Image
+
+        pictures = [Image.open(image).convert("RGB") for image in images]
+        if getattr(self.processor, "chat_template", None):
+            content: list[dict[str, str]] = [{"type": "image"} for _ in pictures]
+            content.append({"type": "text", "text": prompt})
+            messages = [{"role": "user", "content": content}]
+            text = self.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        else:
+            mark = getattr(self.processor, "image_token", "<image>")
+            text = f"USER: {(mark + chr(10)) * len(pictures)}{prompt}\nASSISTANT:"
+        return self.processor(text=[text], images=pictures or None, return_tensors="pt").to(self.model.device)
+
+    def ask(self, prompt: str, images: Sequence[Path]) -> Answer:
+        """Generate greedily and keep, at each step, the ratings' log-probabilities over the full vocabulary."""
+        torch = self._torch
+        inputs = self._inputs(prompt, images)
+        ids = list(self._ids.values())
+        kept: list[Any] = []
+
+        def keep(_: Any, scores: Any) -> Any:
+            kept.append(torch.log_softmax(scores[0].float(), dim=-1)[ids].cpu())
+            return scores
+
+        with torch.inference_mode():
+            generated = self.model.generate(
+                **inputs,
+                do_sample=False,
+                # What a model's own configuration may set, and what would bend the probabilities.
+                repetition_penalty=1.0,
+                no_repeat_ngram_size=0,
+                max_new_tokens=self.max_new_tokens,
+                logits_processor=[keep],
+            )
+        new = generated[0, -len(kept) :].tolist() if kept else []
+        tokens = self.tokenizer.convert_ids_to_tokens(new)
+        alternatives = [dict(zip(self._ids, step.tolist(), strict=True)) for step in kept]
+        return Answer([str(token) for token in tokens], alternatives)

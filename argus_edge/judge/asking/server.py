@@ -1,0 +1,135 @@
+"""A judge behind any server with the OpenAI-compatible chat API that returns log-probabilities."""
+
+from __future__ import annotations
+
+import base64
+import json
+import mimetypes
+import os
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from argus_edge.errors import DeviceUnreachableError, RunFailedError, UsageError
+from argus_edge.judge.asking.base import Answer, Judge
+
+__all__ = ["KEY_VARIABLES", "ServerJudge"]
+
+KEY_VARIABLES = ("ARGUS_EDGE_JUDGE_KEY", "OPENAI_API_KEY")
+_MAX_REPLY = 64 << 20
+_RETRIES = 4
+
+
+class ServerJudge(Judge):
+    """Asks ``POST <server>/chat/completions`` with ``logprobs`` and ``top_logprobs``.
+
+    Parameters
+    ----------
+    name
+        The model, as the server calls it.
+    server
+        Base address, with or without ``/v1``.
+    max_new_tokens
+        Of an answer.
+    top_logprobs
+        Alternatives asked for at each token; ratings below them are recorded as −infinity.
+    timeout
+        Seconds for one answer.
+    """
+
+    def __init__(
+        self, name: str, server: str, *, max_new_tokens: int = 512, top_logprobs: int = 20, timeout: float = 300
+    ) -> None:
+        parts = urllib.parse.urlsplit(server)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise UsageError(f"{server[:100]!r} is not an address.", next_step="--server http://HOST:PORT/v1")
+        base = server.rstrip("/")
+        self.name = name
+        self.url = (base if base.endswith("/v1") else base + "/v1") + "/chat/completions"
+        self.max_new_tokens, self.top_logprobs, self.timeout = max_new_tokens, top_logprobs, timeout
+        self._key = next((os.environ[variable] for variable in KEY_VARIABLES if os.environ.get(variable)), None)
+
+    def ask(self, prompt: str, images: Sequence[Path]) -> Answer:
+        """Ask the server.
+
+        Raises
+        ------
+        DeviceUnreachableError
+            No connection after four tries.
+        RunFailedError
+            The server refuses, or its reply has no log-probabilities.
+        """
+        content: list[dict[str, Any]] = [
+            {"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images
+        ]
+        content.append({"type": "text", "text": prompt})
+        reply = self._post(
+            {
+                "model": self.name,
+                "messages": [{"role": "user", "content": content}],
+                "temperature": 0,
+                "max_tokens": self.max_new_tokens,
+                "logprobs": True,
+                "top_logprobs": self.top_logprobs,
+            }
+        )
+        return self._answer(reply)
+
+    def _post(self, document: dict[str, Any]) -> Any:
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        # The address was checked to be http or https.
+        request = urllib.request.Request(self.url, json.dumps(document).encode(), headers)  # noqa: S310
+        for attempt in range(_RETRIES):
+            last = attempt == _RETRIES - 1
+            try:
+                with urllib.request.urlopen(request, timeout=self.timeout) as response:  # noqa: S310
+                    data = response.read(_MAX_REPLY + 1)
+                if len(data) > _MAX_REPLY:
+                    raise RunFailedError("The server's reply is too long.", where=self.url)
+                return json.loads(data)
+            except urllib.error.HTTPError as error:
+                if last or error.code not in (408, 425, 429, 500, 502, 503, 504):
+                    detail = error.read(2000).decode(errors="replace")[:500]
+                    raise RunFailedError(
+                        f"The server answered {error.code}: {detail}",
+                        where=self.url,
+                        next_step=f"for a key set {KEY_VARIABLES[0]}" if error.code in (401, 403) else None,
+                    ) from error
+            except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+                if last:
+                    reason = getattr(error, "reason", error)
+                    raise DeviceUnreachableError(
+                        f"The judge's server does not answer: {reason}.", where=self.url, next_step="is it running?"
+                    ) from error
+            except ValueError as error:
+                raise RunFailedError("The server's reply is not JSON.", where=self.url) from error
+            time.sleep(0.5 * 4**attempt)
+        raise AssertionError("unreachable")
+
+    def _answer(self, reply: Any) -> Answer:
+        try:
+            entries = reply["choices"][0]["logprobs"]["content"]
+            tokens = [str(entry["token"]) for entry in entries]
+            alternatives = []
+            for entry in entries:
+                found = {str(other["token"]): float(other["logprob"]) for other in entry.get("top_logprobs") or []}
+                found.setdefault(str(entry["token"]), float(entry["logprob"]))
+                alternatives.append(found)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise RunFailedError(
+                "The server's reply has no log-probabilities of its tokens.",
+                where=self.url,
+                next_step="use a server and model that support `logprobs` and `top_logprobs` in chat completions",
+            ) from error
+        return Answer(tokens, alternatives)
+
+
+def _data_url(image: Path) -> str:
+    kind = mimetypes.guess_type(image.name)[0] or "image/jpeg"
+    return f"data:{kind};base64,{base64.b64encode(image.read_bytes()).decode()}"
