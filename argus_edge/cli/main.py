@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "validate": ("argus_edge.cli.validate:validate", "Hold reports against a budget: the gate before shipping."),
     "compare": ("argus_edge.cli.compare:compare", "Better, worse, no difference, or too few runs."),
     "size": ("argus_edge.cli.size:size", "Which model, precision and board fit a budget."),
+    "report": ("argus_edge.cli.report:report", "One self-contained page from many reports."),
     "judge": ("argus_edge.cli.judge:judge", "Calibrated intervals for a VLM judge's scores."),
     "runs": ("argus_edge.cli.runs:runs", "List, show, stop and prune recorded runs."),
     "schema": ("argus_edge.cli.schema:schema", "Print the JSON Schema of an artefact."),

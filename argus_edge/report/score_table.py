@@ -53,7 +53,8 @@ def print_score(report: ScoreReport, console: Console | None = None) -> None:
     ):
         table.add_column(column, justify="left" if column in ("model", "device") else "right")
     for model in report.models:
-        for device in model.devices or [None]:
+        devices: list[DeviceScore | None] = [*model.devices] or [None]
+        for device in devices:
             table.add_row(*_row(model, device))
     console.print(table)
     weights = ", ".join(f"{term} {weight:.2f}" for term, weight in report.weights.items())

@@ -1,0 +1,94 @@
+"""Everything a page is made of: the artefacts of many files, sorted by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from argus_edge.reports import Found, find_reports, of_kind
+from argus_edge.schema.base import Artifact
+from argus_edge.schema.bench import BenchReport
+from argus_edge.schema.bundle import BundleManifest
+from argus_edge.schema.comparison import Comparison
+from argus_edge.schema.evaluation import EvalReport
+from argus_edge.schema.score import ScoreReport
+from argus_edge.schema.sizing import Sizing
+from argus_edge.schema.verdict import Verdict
+
+A = TypeVar("A", bound=Artifact)
+
+KINDS = (BenchReport, EvalReport, ScoreReport, Verdict, Comparison, Sizing, BundleManifest)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Artefacts with their files; of scores, verdicts, comparisons and sizings the newest counts."""
+
+    benches: Sequence[Found[BenchReport]] = ()
+    evals: Sequence[Found[EvalReport]] = ()
+    bundles: Sequence[Found[BundleManifest]] = ()
+    score: Found[ScoreReport] | None = None
+    verdict: Found[Verdict] | None = None
+    comparison: Found[Comparison] | None = None
+    sizing: Found[Sizing] | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def gather(
+    paths: Iterable[str | Path], *, budget: str | Path | None = None, baseline: Iterable[str | Path] = ()
+) -> Gathered:
+    """Read the artefacts of files and folders; what was not computed before is computed now.
+
+    Parameters
+    ----------
+    paths
+        Files and folders.
+    budget
+        The reports are held against it; else a verdict among the files counts.
+    baseline
+        Bench reports of the last release; else a comparison among the files counts.
+
+    Notes
+    -----
+    A score is computed where there is an eval report and none was among the files. Reports that do not belong
+    together give no score, and the page says why.
+    """
+    from argus_edge.errors import ArgusError
+    from argus_edge.gate.budget import read_budget
+    from argus_edge.gate.compare import compare_reports
+    from argus_edge.gate.validate import validate_reports
+    from argus_edge.score.assemble import score_reports
+
+    found = find_reports(paths, KINDS)
+    benches, evals = of_kind(found, BenchReport), of_kind(found, EvalReport)
+    notes: list[str] = []
+    score = _newest(of_kind(found, ScoreReport))
+    if score is None and evals:
+        try:
+            score = Found(Path("computed for this page"), "", score_reports(evals, benches))
+        except ArgusError as error:
+            notes.append(f"No score: {error.what}" + (f" ({error.where})" if error.where else ""))
+    verdict = _newest(of_kind(found, Verdict))
+    if budget is not None:
+        verdict = Found(Path("computed for this page"), "", validate_reports(read_budget(budget), benches, evals))
+    comparison = _newest(of_kind(found, Comparison))
+    earlier = list(baseline)
+    if earlier:
+        before = of_kind(find_reports(earlier, (BenchReport,)), BenchReport)
+        comparison = Found(Path("computed for this page"), "", compare_reports(before, benches))
+    return Gathered(
+        benches=benches,
+        evals=evals,
+        bundles=of_kind(found, BundleManifest),
+        score=score,
+        verdict=verdict,
+        comparison=comparison,
+        sizing=_newest(of_kind(found, Sizing)),
+        notes=notes,
+    )
+
+
+def _newest(found: Sequence[Found[A]]) -> Found[A] | None:
+    return max(found, key=lambda each: each.artifact.created, default=None)

@@ -1,0 +1,432 @@
+"""What the first screen and the tables say, as plain text and numbers: HTML, Markdown and CSV print the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from argus_edge.gate.figures import bench_figure
+from argus_edge.gate.metrics import METRICS
+from argus_edge.gate.units import format_quantity
+from argus_edge.report.gathered import Gathered
+from argus_edge.report.published import CAVEAT, PUBLISHED, SOURCE
+from argus_edge.schema.base import Source
+from argus_edge.schema.bench import BenchReport, Measurement
+from argus_edge.schema.score import DeviceScore, Scored
+from argus_edge.schema.verdict import VerdictLine
+from argus_edge.text import clean
+
+WORDS = {"pass": "SHIP", "fail": "BLOCK", "unknown": "CANNOT TELL"}
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: what a person reads, and what it is sorted by."""
+
+    text: str
+    sort: float | str = ""
+    mark: str = ""
+    """good, bad, open, or nothing: never the only carrier of the meaning."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page."""
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
+    numeric: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole page but its plots."""
+
+    outcome: str
+    """pass, fail, unknown."""
+    word: str
+    cause: str
+    next_step: str
+    tables: Sequence[Table]
+    notes: Sequence[str] = field(default_factory=list)
+
+
+def text_cell(text: str | None, mark: str = "") -> Cell:
+    """Return a cell of untrusted text, made fit to be shown."""
+    shown = clean(text, limit=200) if text else MISSING
+    return Cell(shown, shown.lower(), mark)
+
+
+def number_cell(value: float | None, unit: str, mark: str = "") -> Cell:
+    """Return a cell of a quantity; missing ones sort last."""
+    return Cell(format_quantity(value, unit), float("inf") if value is None else value, mark)
+
+
+def _scored_cell(part: Scored) -> Cell:
+    if part.value is None:
+        return Cell(MISSING, float("inf"))
+    interval = "" if part.low is None or part.high is None else f" [{part.low:.3f}, {part.high:.3f}]"
+    return Cell(f"{part.value:.3f}{interval}", part.value)
+
+
+def headline(report: BenchReport) -> Measurement | None:
+    """Return the first repeat of what stands for the model."""
+    return next((each for each in report.measurements if each.component == report.headline), None)
+
+
+def validity_words(valid: bool | None) -> str:
+    """Return a run's validity in words."""
+    return {True: "valid", False: "not valid", None: "cannot tell"}[valid]
+
+
+def _mark(outcome: str) -> str:
+    return {"pass": "good", "fail": "bad", "unknown": "open"}[outcome]
+
+
+def _interval(line: VerdictLine) -> str:
+    if line.measured is None:
+        return MISSING
+    shown = format_quantity(line.measured, line.unit)
+    if line.low == line.high == line.measured:
+        return shown
+    ends = ["?" if end is None else format_quantity(end, line.unit) for end in (line.low, line.high)]
+    return f"{shown} [{ends[0]}, {ends[1]}]"
+
+
+def budget_table(gathered: Gathered) -> Table | None:
+    """Return a row for each budget line: measured with its interval, limit, headroom, outcome."""
+    if gathered.verdict is None:
+        return None
+    verdict = gathered.verdict.artifact
+    rows = []
+    for line in verdict.lines:
+        need = "" if line.needed_s is None else f"; about {line.needed_s:.0f} s more"
+        rows.append(
+            [
+                text_cell(line.model),
+                text_cell(line.device or "host"),
+                text_cell(line.metric if line.component is None else f"{line.metric} of {line.component}"),
+                Cell(_interval(line), float("inf") if line.measured is None else line.measured),
+                Cell(f"{'≤' if line.direction == 'at most' else '≥'} {clean(line.limit_text)}", line.limit),
+                Cell(MISSING, float("inf")) if line.headroom is None else Cell(f"{line.headroom:+.0%}", line.headroom),
+                Cell(
+                    {"pass": "pass", "fail": "FAIL", "unknown": "unknown"}[line.outcome],
+                    line.outcome,
+                    _mark(line.outcome),
+                ),
+                text_cell((line.reason or "") + need),
+                text_cell(line.source),
+            ]
+        )
+    columns = ("Model", "Device", "Figure", "Measured [95 %]", "Limit", "Headroom", "Outcome", "Why", "Source")
+    return Table("budget", f"Budget {clean(verdict.budget)}", columns, rows, verdict.notes, (3, 4, 5))
+
+
+def boards_table(gathered: Gathered) -> Table | None:
+    """Return the board x firmware matrix: what was measured where, and what is missing and why."""
+    if not gathered.benches:
+        return None
+    firmwares = list(dict.fromkeys(_firmware(found.artifact) for found in gathered.benches))
+    devices = list(dict.fromkeys(found.artifact.device.name for found in gathered.benches))
+    models = list(dict.fromkeys(found.artifact.model.name for found in gathered.benches))
+    rows = []
+    for device in devices:
+        row = [text_cell(device)]
+        for firmware in firmwares:
+            here = [
+                f.artifact
+                for f in gathered.benches
+                if f.artifact.device.name == device and _firmware(f.artifact) == firmware
+            ]
+            row.append(_matrix_cell(here, models))
+        rows.append(row)
+    notes = []
+    if gathered.verdict is not None:
+        notes = [
+            f"{quorum.model}: not reached: {', '.join(quorum.not_reached)}"
+            for quorum in gathered.verdict.artifact.quorums
+            if quorum.not_reached
+        ]
+    return Table("boards", "Boards and firmware", ("Board", *map(clean, firmwares)), rows, notes)
+
+
+def _matrix_cell(reports: Sequence[BenchReport], models: Sequence[str]) -> Cell:
+    if not reports:
+        return Cell("not measured: argus-edge bench MODEL --device …", "", "open")
+    absent = [name for name in models if name not in {report.model.name for report in reports}]
+    invalid = [report for report in reports if report.validity.valid is not True]
+    parts = [f"{len(reports)} run{'s' if len(reports) > 1 else ''}"]
+    if invalid:
+        causes = [cause.code for report in invalid for cause in report.validity.causes]
+        parts.append(f"{len(invalid)} not valid ({', '.join(dict.fromkeys(causes)) or 'no cause given'})")
+    if absent:
+        parts.append(f"missing: {', '.join(clean(name) for name in absent)}")
+    return Cell("; ".join(parts), len(reports), "bad" if invalid else "open" if absent else "good")
+
+
+def _firmware(report: BenchReport) -> str:
+    facts = report.device.facts
+    return facts.firmware or facts.kernel or "unknown firmware"
+
+
+def runs_table(gathered: Gathered) -> Table | None:
+    """Return a row for each bench report: cold and hot latency, provider, power mode, throttling, memory, validity."""
+    rows = []
+    for found in gathered.benches:
+        report = found.artifact
+        measured = headline(report)
+        if measured is None:
+            continue
+        figures, facts = measured.figures, report.device.facts
+        p50, p95 = (bench_figure(found, METRICS[name], None) for name in ("latency_p50", "latency_p95"))
+        provider = ", ".join(measured.providers_used) or measured.provider_requested or MISSING
+        available = facts.memory_total_bytes
+        share = measured.memory_headline.bytes / available if measured.memory_headline.bytes and available else None
+        memory = format_quantity(measured.memory_headline.bytes, "bytes")
+        causes = ", ".join(cause.code for cause in report.validity.causes)
+        rows.append(
+            [
+                text_cell(report.model.name),
+                text_cell(report.model.precision),
+                text_cell(report.device.name),
+                text_cell(report.setup.scenario.name),
+                number_cell(p50.value, "s"),
+                number_cell(p95.value, "s"),
+                number_cell(figures.cold_p50_s if figures else None, "s"),
+                number_cell(figures.hot_p50_s if figures else None, "s"),
+                text_cell(f"{report.setup.runtime} / {provider}", "bad" if measured.provider_fell_back else ""),
+                text_cell(facts.power_mode),
+                text_cell(facts.throttle),
+                Cell(
+                    memory if share is None else f"{memory} ({share:.0%} of {format_quantity(available, 'bytes')})",
+                    measured.memory_headline.bytes or float("inf"),
+                ),
+                number_cell(measured.energy.joules_per_inference if measured.energy else None, "J"),
+                Cell(
+                    validity_words(report.validity.valid) + (f" ({clean(causes)})" if causes else ""),
+                    str(report.validity.valid),
+                    {True: "good", False: "bad", None: "open"}[report.validity.valid],
+                ),
+                text_cell(found.path.name),
+            ]
+        )
+    if not rows:
+        return None
+    columns = (
+        "Model", "Precision", "Device", "Scenario", "p50", "p95", "Cold p50", "Hot p50", "Runtime / provider",
+        "Power mode", "Throttle word", "Peak memory", "Energy", "Validity", "Source",
+    )  # fmt: skip
+    return Table("runs", "Runs", columns, rows, numeric=(4, 5, 6, 7, 11, 12))
+
+
+def drop_table(gathered: Gathered) -> Table | None:
+    """Return the quality drop of each shipped file against the fp32 model, cell by cell."""
+    originals = {
+        found.artifact.model.source_id or found.artifact.model.name: found
+        for found in gathered.evals
+        if found.artifact.model.precision in ("fp32", "float32")
+    }
+    rows = []
+    for found in gathered.evals:
+        info = found.artifact.model
+        baseline = originals.get(info.source_id or info.name)
+        if baseline is None or baseline is found:
+            continue
+        before = {(cell.task, cell.dataset): cell.clean.headline for cell in baseline.artifact.cells}
+        for cell in found.artifact.cells:
+            reference = before.get((cell.task, cell.dataset))
+            if reference is not None:
+                rows.append(
+                    [
+                        text_cell(info.name),
+                        text_cell(info.precision),
+                        text_cell(f"{cell.task} on {cell.dataset}"),
+                        number_cell(reference, "share"),
+                        number_cell(cell.clean.headline, "share"),
+                        Cell(f"{cell.clean.headline - reference:+.3f}", cell.clean.headline - reference),
+                        text_cell(f"{found.path.name} against {baseline.path.name}"),
+                    ]
+                )
+    columns = ("Model", "Precision", "Cell", "fp32", "Shipped", "Change", "Source")
+    return Table("drop", "Quality of the shipped file", columns, rows, numeric=(3, 4, 5)) if rows else None
+
+
+def change_table(gathered: Gathered) -> Table | None:
+    """Return what changed since the last release."""
+    if gathered.comparison is None:
+        return None
+    comparison = gathered.comparison.artifact
+    rows = [
+        [
+            text_cell(figure.model),
+            text_cell(figure.device),
+            text_cell(figure.figure),
+            Cell(MISSING, 0.0) if figure.change is None else Cell(f"{figure.change:+.1%}", figure.change),
+            Cell(
+                MISSING if figure.low is None or figure.high is None else f"{figure.low:+.1%} … {figure.high:+.1%}",
+                figure.low or 0.0,
+            ),
+            Cell(
+                figure.outcome,
+                figure.outcome,
+                {"better": "good", "worse": "bad", "too few runs": "open"}.get(figure.outcome, ""),
+            ),
+            text_cell(gathered.comparison.path.name),
+        ]
+        for figure in comparison.figures
+    ]
+    notes = [f"warning: {warning}" for warning in comparison.warnings]
+    columns = ("Model", "Device", "Figure", "Change", "95 % interval", "Outcome", "Source")
+    return Table("change", "Change from the last release", columns, rows, notes, (3, 4))
+
+
+def argus_table(gathered: Gathered) -> Table | None:
+    """Return capability, consistency, robustness, efficiency and ARGUS per model and device."""
+    if gathered.score is None:
+        return None
+    report = gathered.score.artifact
+    rows = []
+    for model in report.models:
+        devices: list[DeviceScore | None] = [*model.devices] or [None]
+        for device in devices:
+            scores = model.scores
+            rows.append(
+                [
+                    Cell(MISSING, float("inf"))
+                    if device is None or device.rank is None
+                    else Cell(str(device.rank), device.rank),
+                    text_cell(model.name),
+                    text_cell(device.device if device else None),
+                    _scored_cell(scores.capability),
+                    _scored_cell(scores.consistency),
+                    _scored_cell(scores.robustness),
+                    _scored_cell(device.efficiency.efficiency) if device else Cell(MISSING, float("inf")),
+                    _scored_cell(device.argus) if device else Cell(MISSING, float("inf")),
+                    Cell(MISSING, float("inf"))
+                    if device is None or device.first_share is None
+                    else Cell(f"{device.first_share:.0%}", device.first_share),
+                    text_cell(gathered.score.path.name),
+                ]
+            )
+    notes = [f"{model.name} is not ranked: {model.not_ranked_because}." for model in report.models if not model.ranked]
+    notes += [
+        f"{model.name} on {device.device} has no ARGUS: {device.argus.reason}."
+        for model in report.models
+        for device in model.devices
+        if device.argus.value is None
+    ]
+    notes += [
+        f"{pair.model} outranks {pair.other} on {pair.device} with probability {pair.probability:.2f}."
+        for pair in report.outranking
+        if pair.probability > 0.5
+    ]
+    notes += [
+        f"On {flip.device}, first place goes from {flip.before} to {flip.after} at an efficiency weight of "
+        f"{flip.at_efficiency_weight:.2f}."
+        for flip in report.flips
+    ]
+    if report.reliability is not None:
+        notes.append(report.reliability.sentence)
+    notes += [f"Left out: {line}." for line in report.excluded] + report.notes
+    columns = (
+        "Rank", "Model", "Device", "Capability", "Consistency", "Robustness", "Efficiency", "ARGUS",
+        "First under", "Source",
+    )  # fmt: skip
+    return Table("argus", "ARGUS", columns, rows, notes, (0, 3, 4, 5, 6, 7, 8))
+
+
+def published_table() -> Table:
+    """Return the published table, labelled as published."""
+    rows = [
+        [
+            text_cell(row.model),
+            number_cell(None if row.latency_ms is None else row.latency_ms / 1e3, "s"),
+            number_cell(None if row.memory_gb is None else row.memory_gb * 1e9, "bytes"),
+            number_cell(row.robustness, "share"),
+            number_cell(row.argus, "share"),
+        ]
+        for row in PUBLISHED
+    ]
+    columns = ("Model", "Latency", "Memory", "Robustness", "ARGUS")
+    return Table("published", "Published figures", columns, rows, (f"{SOURCE}; {CAVEAT}.",), (1, 2, 3, 4))
+
+
+def sizing_table(gathered: Gathered) -> Table | None:
+    """Return which combinations fit the budget."""
+    if gathered.sizing is None:
+        return None
+    marks = {"fits": "good", "does not fit": "bad", "cannot fit": "bad"}
+    rows = [
+        [
+            Cell(each.fit, each.fit, marks.get(each.fit, "open")),
+            text_cell(each.model),
+            text_cell(each.precision),
+            text_cell(each.runtime),
+            text_cell(each.device),
+            Cell(MISSING, float("inf")) if each.margin is None else Cell(f"{each.margin:+.0%}", each.margin),
+            number_cell(each.latency_s if each.latency_s is not None else each.floor_s, "s"),
+            number_cell(each.memory_bytes, "bytes"),
+            text_cell(each.reason),
+            text_cell(gathered.sizing.path.name),
+        ]
+        for each in gathered.sizing.artifact.combinations
+    ]
+    columns = ("Fit", "Model", "Precision", "Runtime", "Device", "Margin", "Latency", "Memory", "Why", "Source")
+    return Table("sizing", "What fits", columns, rows, gathered.sizing.artifact.notes, (5, 6, 7))
+
+
+def next_step(gathered: Gathered) -> str:
+    """Return the one command to type next, and how long it takes where that is known."""
+    verdict = gathered.verdict.artifact if gathered.verdict else None
+    if verdict is None:
+        return "argus-edge validate REPORT… --budget FILE (seconds)"
+    for line in verdict.lines:
+        if line.outcome == "unknown" and line.device:
+            longer = f" --duration {line.needed_s:.0f}" if line.needed_s else ""
+            length = f" (about {line.needed_s:.0f} s)" if line.needed_s else ""
+            return f"argus-edge bench {clean(line.model)} --device {clean(line.device)}{longer}{length}"
+        if line.outcome == "unknown":
+            return f"argus-edge eval {clean(line.model)} --data …"
+    if verdict.outcome == "fail":
+        return "argus-edge size REPORT… --budget FILE (seconds): which other combination fits"
+    return "ship it; keep these reports as the baseline of `argus-edge compare`"
+
+
+def build_page(gathered: Gathered) -> Page:
+    """Return everything the page says in words and tables."""
+    verdict = gathered.verdict.artifact if gathered.verdict else None
+    outcome = verdict.outcome if verdict else "unknown"
+    tables = [
+        table
+        for table in (
+            budget_table(gathered),
+            boards_table(gathered),
+            change_table(gathered),
+            runs_table(gathered),
+            drop_table(gathered),
+            sizing_table(gathered),
+            argus_table(gathered),
+            published_table() if gathered.score is not None else None,
+        )
+        if table is not None
+    ]
+    return Page(
+        outcome=outcome,
+        word=WORDS[outcome],
+        cause=clean(verdict.cause, limit=400) if verdict else "there is no budget to hold these reports against",
+        next_step=next_step(gathered),
+        tables=tables,
+        notes=[clean(note, limit=400) for note in gathered.notes],
+    )
+
+
+def sources(gathered: Gathered) -> list[Source]:
+    """Return every file that the page is made from."""
+    single = (gathered.score, gathered.verdict, gathered.comparison, gathered.sizing)
+    groups = (gathered.benches, gathered.evals, gathered.bundles)
+    found = [each.source for group in groups for each in group]
+    return [*found, *(each.source for each in single if each is not None)]
