@@ -12,6 +12,7 @@ from argus_edge.cli.output import say
 from argus_edge.text import clean
 
 if TYPE_CHECKING:
+    from argus_edge.devices.doctor import Diagnosis
     from argus_edge.devices.inventory import Inventory
     from argus_edge.schema.device import DeviceEntry
 
@@ -26,6 +27,10 @@ def run_setup(inventory: Inventory, name: str, *, yes: bool, privileged: bool) -
     # What one command mends (Python) may let the next round find more (runtimes).
     while True:
         diagnoses = list(diagnose(entry, connect))
+        adopted = _adopt(inventory, entry, diagnoses)
+        if adopted:
+            entry = adopted
+            continue
         todo = [item for item in diagnoses if item.runnable and item.finding.command not in tried]
         if not todo:
             break
@@ -49,6 +54,20 @@ def run_setup(inventory: Inventory, name: str, *, yes: bool, privileged: bool) -
     for item in diagnoses:
         print_diagnosis(item, entry)
     return exit_code(diagnoses)
+
+
+def _adopt(inventory: Inventory, entry: DeviceEntry, diagnoses: list[Diagnosis]) -> DeviceEntry | None:
+    """Let a saved entry use the environment that was made on the board, where its own interpreter has no runtime."""
+    from argus_edge.agents.check import VENV
+
+    python = f"{entry.home}/{VENV}/bin/python"
+    made = any(item.finding.check == "python-environment" and not item.ok for item in diagnoses)
+    if not made or entry.name not in inventory.entries or entry.python == python:
+        return None
+    adopted = entry.model_copy(update={"python": python})
+    inventory.add(adopted, replace=True)
+    say(f"{entry.name} now uses {python}")
+    return adopted
 
 
 def _by_hand(entry: DeviceEntry, command: str) -> str:

@@ -45,6 +45,8 @@ SILENCE_S = 10.0
 # The answer, and what a login shell or a runtime may print around it.
 _ANSWER_BYTES = wire.MAX_LINE_BYTES * 2
 MAX_FILES = 4096
+# A run's samples: the mapping of the longest run there is; text and results have the protocol's own limit.
+MAX_SAMPLES_BYTES = 1 << 30
 
 
 class Started(Wire):
@@ -198,10 +200,13 @@ class AgentClient:
         fetched: dict[str, Path] = {}
         for file in self.collect(run):
             target = folder / file.name
-            limit = min(
-                file.size, wire.MAX_RESULT_BYTES if file.name.endswith((".json", ".jsonl", ".txt")) else file.size
-            )
-            self.transport.get(file.path, target, limit=limit, progress=progress)
+            limit = MAX_SAMPLES_BYTES if file.name.endswith(".bin") else wire.MAX_RESULT_BYTES
+            if file.size > limit:
+                raise RunFailedError(
+                    f"The file {file.name} has {file.size} bytes: larger than the {limit} a run may leave.",
+                    where=f"{self.transport.description}: {run}",
+                )
+            self.transport.get(file.path, target, limit=file.size, progress=progress)
             if sha256_file(target) != file.sha256:
                 target.unlink()
                 raise RunFailedError(

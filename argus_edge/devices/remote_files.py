@@ -58,7 +58,10 @@ STORE = (
     + """
 mark=$1 final=$2 part=$3 want=$4 size=$5 block=$6
 umask 077
-dd of="$part" bs=1048576 seek="$block" conv=notrunc || { rm -f -- "$part"; exit 73; }
+said=$(dd of="$part" bs=1048576 seek="$block" conv=notrunc 2>&1) || {
+  case $said in *"o space left"*|*"uota exceeded"*) rm -f -- "$part";; esac
+  echo "$said" >&2; exit 73
+}
 have=$(wc -c <"$part")
 [ "$have" -lt "$size" ] && exit 75
 sum=$(sum256 "$part") || exit 69
