@@ -62,7 +62,8 @@ def python(known, home):
     """Python itself, and the tools to make a virtual environment with."""
     detail = "Python %s, %s" % (known["python"], known["libc"] or "unknown C library")
     findings = good("python", detail)
-    if system_facts.in_venv() or os.path.exists(venv_python(home)):
+    usable = any(not fact["error"] for fact in known["runtimes"])
+    if usable or system_facts.in_venv() or os.path.exists(venv_python(home)):
         return findings
     if not has_module("ensurepip") or not has_module("venv"):
         return findings + bad(

@@ -146,8 +146,9 @@ def firmware(system_root):
     vcgencmd = tool.locate(system_root, "vcgencmd")
     if vcgencmd:
         for name, question in (("VideoCore", "version"), ("EEPROM", "bootloader_version")):
-            first = (tool.run([vcgencmd, question]) or "").strip().split("\n")[0]
-            if first and "error" not in first:
+            first = (tool.run([vcgencmd, question]) or "").strip().split("\n")[0].strip()
+            # A date; anything else is an error's text.
+            if re.match(r"(\d{4}|[A-Z][a-z]{2} )", first):
                 parts.append("%s %s" % (name, first[:80]))
     image = read(under(system_root, "/etc/rpi-issue")).split("\n")[0]
     if image:

@@ -33,7 +33,8 @@ PROGRAMS = {
 import onnxruntime
 names = {"CPU": "cpu", "CUDA": "cuda", "Tensorrt": "tensorrt", "Xnnpack": "xnnpack"}
 providers = [name[: -len("ExecutionProvider")] for name in onnxruntime.get_available_providers()]
-tell(version=onnxruntime.__version__, providers=[names.get(name, name) for name in providers])
+# Azure calls a service: it is in every wheel, and computes nothing here.
+tell(version=onnxruntime.__version__, providers=[names.get(name, name) for name in providers if name != "Azure"])
 """,
     "litert": LITERT,
     "torch": """
