@@ -1,4 +1,4 @@
-"""Faults that really happen: each ends in an account that names it, keeps the samples so far, and leaves nothing running."""
+"""Faults that really happen: each ends in an account that names it, with the samples so far, and nothing left running."""
 
 from __future__ import annotations
 
