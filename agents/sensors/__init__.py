@@ -6,7 +6,7 @@ A sensor's module has ``open_sensor(system_root)``, which raises ``Unavailable``
 returns an object with
 
 - ``detail``: what was found, one line for ``device probe``;
-- ``power``: None, or (source, coverage) of the ``power_w`` that ``read`` gives;
+- ``power``: None, or (source, coverage) of the ``power_w`` and ``energy_j`` that ``read`` gives;
 - ``read()``: a dict of name -> float; cheap, on descriptors that stay open; a value that cannot be had now is left out;
 - ``vendor()``: a dict of what slow tools say, for between the windows only; their raw text is kept under ``raw``;
 - ``close()``.
@@ -27,6 +27,8 @@ MODULES = {
     "hwmon": "hwmon",
     "memory": "memory",
 }
+# The device's power and energy are one sensor's: figures of two never mix.
+OWNED = ("power_w", "energy_j")
 
 
 class Sensors:
@@ -62,7 +64,7 @@ class Sensors:
         values = {}
         for name, sensor in self._opened:
             for key, value in sensor.read().items():
-                if key != "power_w" or self.power[0] == name:
+                if key not in OWNED or self.power[0] == name:
                     values.setdefault(key, value)
         return values
 

@@ -20,6 +20,8 @@ REASONS = (
     (0x80, "hardware-power-brake"),
     (0x100, "display-clocks-setting"),
 )
+# A fault or heat slows the clock down. The software power cap is no fault: a card at its limit runs so, always.
+THROTTLED = 0x8 | 0x20 | 0x40 | 0x80
 
 
 def open_sensor(system_root):
@@ -108,6 +110,8 @@ class Nvml:
         """Return ``gpu_…`` values and the GPU's power as ``power_w``; what is not supported is left out."""
         milliwatts = self._ask(ctypes.c_uint, "nvmlDeviceGetPowerUsage")
         watts = None if milliwatts is None else milliwatts * 1e-3
+        joules = _scaled(self._ask(ctypes.c_ulonglong, "nvmlDeviceGetTotalEnergyConsumption"), 1e-3)
+        mask = self._reasons()
         memory = self._ask(MemoryInfo, "nvmlDeviceGetMemoryInfo")
         load = self._ask(Utilization, "nvmlDeviceGetUtilizationRates")
         values = {
@@ -116,11 +120,13 @@ class Nvml:
             "gpu_clock_limit_khz": _scaled(self._limit, 1e3),
             "gpu_temperature_c": _scaled(self._ask(ctypes.c_uint, "nvmlDeviceGetTemperature", 0), 1.0),
             "gpu_power_w": watts,
-            "gpu_energy_j": _scaled(self._ask(ctypes.c_ulonglong, "nvmlDeviceGetTotalEnergyConsumption"), 1e-3),
-            "gpu_throttle_reasons": _scaled(self._reasons(), 1.0),
+            "gpu_energy_j": joules,
+            "gpu_throttle_reasons": _scaled(mask, 1.0),
+            "gpu_throttled": None if mask is None else float(bool(mask & THROTTLED)),
             "gpu_memory_used_bytes": _scaled(memory and memory.used, 1.0),
             "gpu_load_percent": _scaled(load and load.gpu, 1.0),
             "power_w": watts,
+            "energy_j": joules if self.power else None,
         }
         return {name: value for name, value in values.items() if value is not None}
 

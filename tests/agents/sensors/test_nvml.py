@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from argus_edge.agents.sensors import nvml, open_sensors
+from tests.board import trees
 
 SOURCE = Path(__file__).with_name("fake_nvml.c")
 COMPILER = shutil.which("cc") or shutil.which("gcc")
@@ -41,7 +42,9 @@ def test_reading(library):
         "gpu_power_w": 62.5,
         "power_w": 62.5,
         "gpu_energy_j": pytest.approx(123.456),
+        "energy_j": pytest.approx(123.456),
         "gpu_throttle_reasons": 1,
+        "gpu_throttled": 0,
         "gpu_memory_used_bytes": 899_345_920,
         "gpu_load_percent": 37,
     }
@@ -62,10 +65,29 @@ def test_between_the_windows(library, monkeypatch):
     assert said["energy"] == {"sensor": "nvml", "source": "NVML", "coverage": "the GPU board; leaves out the host"}
 
 
+@pytest.mark.parametrize(
+    ("mask", "throttled"), [(0x0, 0), (0x1 | 0x2 | 0x4, 0), (0x8, 1), (0x20, 1), (0x40 | 0x1, 1), (0x80, 1)]
+)
+def test_which_reasons_are_throttling(library, monkeypatch, mask, throttled):
+    monkeypatch.setenv("FAKE_REASONS", str(mask))
+    assert open_sensors(["nvml"], str(library)).read()["gpu_throttled"] == throttled
+
+
+def test_power_and_energy_are_one_sensors(library, tmp_path):
+    root = trees.x86_server(tmp_path).root
+    (root / "usr").symlink_to(library / "usr")
+    values = open_sensors(["nvml", "rapl"], str(root)).read()
+    assert (values["power_w"], values["energy_j"]) == (62.5, pytest.approx(123.456))
+    assert "energy_j/package-0" in values
+    values = open_sensors(["rapl", "nvml"], str(root)).read()
+    assert values["energy_j"] == 0
+    assert values["gpu_power_w"] == 62.5
+
+
 def test_a_jetsons_nvml_tells_no_power(library, monkeypatch):
     monkeypatch.setenv("FAKE_NO_POWER", "1")
     sensors = open_sensors(["nvml"], str(library))
-    assert {"power_w", "gpu_power_w"}.isdisjoint(sensors.read())
+    assert {"power_w", "gpu_power_w", "energy_j"}.isdisjoint(sensors.read())
     assert sensors.power is None
     assert "tells no power" in sensors.facts()[0]["detail"]
 
