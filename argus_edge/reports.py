@@ -17,7 +17,7 @@ A = TypeVar("A", bound=Artifact)
 
 @dataclass(frozen=True)
 class Found(Generic[A]):
-    """An artefact with the file that it came from."""
+    """An artefact with the file that it came from; without a hash where it was computed and not read."""
 
     path: Path
     sha256: str
@@ -26,7 +26,7 @@ class Found(Generic[A]):
     @property
     def source(self) -> Source:
         """What an artefact made from this one records."""
-        return Source(name=self.path.name, sha256=self.sha256)
+        return Source(name=self.path.name, sha256=self.sha256 or None)
 
 
 def _kind_of(text: bytes) -> str | None:

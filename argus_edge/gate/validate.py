@@ -118,6 +118,8 @@ def _with_need(line: VerdictLine, found: Found[BenchReport], limit: Limit) -> Ve
     more = seconds_needed(latency, p, limit.value, measurement.figures.window_s)
     if more == float("inf"):
         return line.model_copy(update={"reason": "the percentile lies on the limit: no practical length decides"})
+    if more < 1:
+        return line
     rate = measurement.figures.count / measurement.figures.window_s
     return line.model_copy(update={"needed_s": more, "needed_samples": round(more * rate)})
 

@@ -104,7 +104,7 @@ def budget_table(gathered: Gathered) -> Table | None:
     verdict = gathered.verdict.artifact
     rows = []
     for line in verdict.lines:
-        need = "" if line.needed_s is None else f"; about {line.needed_s:.0f} s more"
+        need = "" if not line.needed_s or line.needed_s < 1 else f"; about {line.needed_s:.0f} s more"
         rows.append(
             [
                 text_cell(line.model),
@@ -384,6 +384,8 @@ def next_step(gathered: Gathered) -> str:
     verdict = gathered.verdict.artifact if gathered.verdict else None
     if verdict is None:
         return "argus-edge validate REPORT… --budget FILE (seconds)"
+    if verdict.outcome == "fail":
+        return "argus-edge size REPORT… --budget FILE (seconds): which other combination fits"
     for line in verdict.lines:
         if line.outcome == "unknown" and line.device:
             longer = f" --duration {line.needed_s:.0f}" if line.needed_s else ""
@@ -391,8 +393,6 @@ def next_step(gathered: Gathered) -> str:
             return f"argus-edge bench {clean(line.model)} --device {clean(line.device)}{longer}{length}"
         if line.outcome == "unknown":
             return f"argus-edge eval {clean(line.model)} --data …"
-    if verdict.outcome == "fail":
-        return "argus-edge size REPORT… --budget FILE (seconds): which other combination fits"
     return "ship it; keep these reports as the baseline of `argus-edge compare`"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +50,11 @@ class Plot:
     group: str
     label: str
     figure: str
+
+
+def _plain(text: str) -> str:
+    """Return text that plotly shows as it is: it takes tags in names and labels for markup."""
+    return html.escape(clean(text), quote=False)
 
 
 def _figure(traces: Sequence[dict[str, Any]], layout: dict[str, Any]) -> str:
@@ -161,7 +167,7 @@ def series_plots(gathered: Gathered) -> Iterable[Plot]:
                 {
                     "type": "scatter",
                     "mode": "lines",
-                    "name": clean(name.rpartition("_")[0].replace("_", " ")) or UNITS[unit],
+                    "name": _plain(name.rpartition("_")[0].replace("_", " ")) or UNITS[unit],
                     "x": [round(point.t, 3) for point in points],
                     "y": [
                         None if name not in point.values else point.values[name] * SCALE.get(unit, 1.0)
@@ -174,6 +180,7 @@ def series_plots(gathered: Gathered) -> Iterable[Plot]:
         layout: dict[str, Any] = {
             "xaxis": {"title": {"text": "seconds after the window's start"}},
             "shapes": _marks(measured),
+            "height": 80 + 180 * len(axes),
         }
         height = 1.0 / len(axes)
         for order, unit in enumerate(axes):
@@ -225,8 +232,8 @@ def pareto_plot(gathered: Gathered) -> Iterable[Plot]:
                     (
                         device.efficiency.latency_s * 1e3,
                         y,
-                        clean(model.name),
-                        clean(device.device),
+                        _plain(model.name),
+                        _plain(device.device),
                         device.argus.value is not None,
                     )
                 )
@@ -320,7 +327,7 @@ def _kept(report: EvalReport) -> dict[tuple[str, int], float]:
     def add(cell: Cell) -> None:
         for measured in cell.measurements:
             if not measured.clean and cell.clean.s > 0:
-                place = (clean(f"{measured.perturbation} ({measured.modality})"), measured.severity)
+                place = (_plain(f"{measured.perturbation} ({measured.modality})"), measured.severity)
                 shares.setdefault(place, []).append(measured.s / cell.clean.s)
 
     for cell in report.cells:

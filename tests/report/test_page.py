@@ -1,0 +1,98 @@
+"""What the page says, in words: the answer first, every number with its source, and nothing a report says is markup."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from argus_edge.report.gathered import gather
+from argus_edge.report.markdown import escape, render_markdown
+from argus_edge.report.page import build_page
+from argus_edge.report.spreadsheet import render_csv, safe_cell
+from tests.report.conftest import HOSTILE
+
+
+@pytest.fixture
+def page(reports: Path):
+    return build_page(gather([reports], budget=reports.parent / "budget.yaml"))
+
+
+def table(page, name: str):
+    return next(each for each in page.tables if each.name == name)
+
+
+def test_the_answer_and_the_line_that_caused_it_come_first(page) -> None:
+    # The median of clip-fp32 is 90 ms, its p95 108 ms: within 120 ms. The nano throttled, so nothing of it may pass.
+    assert page.word == "CANNOT TELL"
+    assert "throttled" in page.cause
+    assert page.next_step.startswith("argus-edge bench")
+
+
+def test_without_a_budget_nothing_is_decided(reports: Path) -> None:
+    page = build_page(gather([reports]))
+    assert page.word == "CANNOT TELL"
+    assert "no budget" in page.cause
+    assert "argus-edge validate" in page.next_step
+
+
+def test_the_matrix_shows_what_is_missing_and_what_is_not_valid(page) -> None:
+    boards = table(page, "boards")
+    cells = {
+        (row[0].text, column): cell for row in boards.rows for column, cell in zip(boards.columns, row, strict=True)
+    }
+    assert cells["pi5-a", "firmware of pi5-a"].mark == "good"
+    assert "throttled" in cells["nano", "firmware of nano"].text
+    assert cells["nano", "firmware of pi5-a"].text.startswith("not measured")
+
+
+def test_the_quality_of_the_shipped_file_is_against_fp32(page) -> None:
+    drop = table(page, "drop")
+    assert {row[1].text for row in drop.rows} == {"int8"}
+    assert len(drop.rows) == 3
+
+
+def test_every_number_names_its_source(page) -> None:
+    for name in ("budget", "runs", "drop", "argus"):
+        assert table(page, name).columns[-1] == "Source"
+
+
+def test_the_published_figures_are_labelled(page) -> None:
+    assert "not comparable digit by digit" in table(page, "published").notes[0]
+
+
+def test_the_change_from_the_last_release(reports: Path, tmp_path: Path) -> None:
+    page = build_page(gather([reports], baseline=[reports]))
+    assert {row[5].text for row in table(page, "change").rows} == {"too few runs"}
+
+
+def test_markdown_shows_a_hostile_name_as_text(page) -> None:
+    text = render_markdown(page)
+    assert "<script>" not in text
+    assert escape(HOSTILE) in text
+    for line in text.splitlines():
+        if line.startswith("|"):
+            assert line.endswith("|")
+
+
+def test_csv_holds_every_cell(page) -> None:
+    rows = list(csv.DictReader(io.StringIO(render_csv(page))))
+    assert rows[0]["text"] == "CANNOT TELL"
+    assert len(rows) == 2 + sum(len(each.rows) * len(each.columns) for each in page.tables)
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("=1+1", "'=1+1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("-cmd", "'-cmd"),
+        ("+5%", "+5%"),
+        ("-0.012", "-0.012"),
+        ("pi5", "pi5"),
+    ],
+)
+def test_a_cell_that_starts_a_formula_is_text(text: str, safe: str) -> None:
+    assert safe_cell(text) == safe
