@@ -21,7 +21,8 @@ from argus_edge.devices.transport import Completed, Progress
 from argus_edge.errors import DeviceUnreachableError, InputError, RunFailedError
 from argus_edge.text import clean
 
-_RECV_BYTES = 1 << 18
+# As much as the window lets come: paramiko moves what is left in its buffer at each read.
+_RECV_BYTES = 1 << 22
 _LOST = (paramiko.SSHException, OSError, EOFError)
 # The board hashes at this rate at least (an old SD card); a transfer's last step may take so long.
 _SLOWEST_HASH_BYTES_S = 4e6

@@ -31,7 +31,7 @@ MAX_HOPS = 8
 
 # AES-GCM first: one pass over the data where CTR and HMAC take two, which is what a large upload is bound by.
 _CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", "aes192-ctr", "aes256-ctr")
-_WINDOW_BYTES = 1 << 24
+_WINDOW_BYTES = 1 << 22
 
 # Paramiko logs what it also raises; the user is told once.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
