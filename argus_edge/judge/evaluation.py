@@ -21,6 +21,7 @@ from argus_edge.judge.groups import DIFFICULTY
 from argus_edge.judge.judged import task_names
 from argus_edge.judge.methods import DEFAULT, METHODS
 from argus_edge.judge.points import confidence, correlation, midpoint_figures, point_figures
+from argus_edge.judge.scale import Intervals
 from argus_edge.judge.table import JudgeTable, join_tables
 from argus_edge.judge.tasks import Demands, TaskRows, task_report
 from argus_edge.schema.base import Source
@@ -42,6 +43,9 @@ __all__ = ["Plan", "evaluate_judges", "expected_seconds", "method_names"]
 AUTO = "auto"
 # The published per-task widths, and the ranking-scoring gap made from them, are this method's.
 _GAP_METHOD = "r2ccp"
+_FEWEST_WITHIN = 50
+# A method cheap enough to be run in this process, and again for the learning curve.
+_QUICK = 0.1
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,7 @@ def expected_seconds(plan: Plan, rows: int, judges: int) -> float:
     """Say roughly how long an evaluation takes."""
     runs = judges + (judges > 1)
     cost = sum(METHODS[name].cost for name in plan.methods)
+    cost += METHODS[_GAP_METHOD].cost if _GAP_METHOD in plan.methods else 0
     return float(runs * plan.splits * cost * rows / 2000 / plan.jobs)
 
 
@@ -119,29 +124,36 @@ def _run(table: JudgeTable, method: str, alpha: float, by: str | None, seed: int
     return Tested(unknown, intervals, test.labels, [names[group] for group in groups]), time.perf_counter() - start
 
 
-def _run_all(table: JudgeTable, plan: Plan, say: Callable[[str], None]) -> dict[str, tuple[list[Tested], float]]:
-    """Run all methods on all splits, in processes where there is enough to do."""
-    needed = {"task"} | {plan.by_of(method, table) for method in plan.methods}
-    slim = replace(table, columns={name: table.columns[name] for name in table.columns if name in needed})
-    work = [
-        (method, (slim, method, plan.alpha, plan.by_of(method, table), seed))
-        for method in plan.methods
-        for seed in range(1, plan.splits + 1)
-    ]
-    if plan.jobs == 1 or all(METHODS[method].cost <= 0.1 for method in plan.methods):
+_Job = tuple[JudgeTable, str, float, str | None, int]
+
+
+def _run_jobs(jobs: list[_Job], processes: int) -> list[tuple[Tested, float]]:
+    """Run splits, in processes where there is enough to do."""
+    if processes == 1 or all(METHODS[method].cost <= _QUICK for _, method, _, _, _ in jobs):
         from threadpoolctl import threadpool_limits
 
         # Small matrices: threads of the linear algebra would only wait for each other.
         with threadpool_limits(limits=1):
-            results = [_run(*arguments) for _, arguments in work]
-    else:
-        from joblib import Parallel, delayed, parallel_config
+            return [_run(*job) for job in jobs]
+    from joblib import Parallel, delayed, parallel_config
 
-        # The slowest first, so that no process is left with one of them at the end.
-        order = sorted(range(len(work)), key=lambda index: -METHODS[work[index][0]].cost)
-        with parallel_config(backend="loky", n_jobs=plan.jobs, inner_max_num_threads=1):
-            found = Parallel()(delayed(_run)(*work[index][1]) for index in order)
-        results = [result for _, result in sorted(zip(order, found, strict=True), key=lambda pair: pair[0])]
+    # The slowest first, so that no process is left with one of them at the end.
+    order = sorted(range(len(jobs)), key=lambda index: -METHODS[jobs[index][1]].cost * len(jobs[index][0]))
+    with parallel_config(backend="loky", n_jobs=processes, inner_max_num_threads=1):
+        found = Parallel()(delayed(_run)(*jobs[index]) for index in order)
+    return [result for _, result in sorted(zip(order, found, strict=True), key=lambda pair: pair[0])]
+
+
+def _run_all(table: JudgeTable, plan: Plan, say: Callable[[str], None]) -> dict[str, tuple[list[Tested], float]]:
+    """Run all methods on all splits."""
+    needed = {"task"} | {plan.by_of(method, table) for method in plan.methods}
+    slim = replace(table, columns={name: table.columns[name] for name in table.columns if name in needed})
+    jobs: list[_Job] = [
+        (slim, method, plan.alpha, plan.by_of(method, table), seed)
+        for method in plan.methods
+        for seed in range(1, plan.splits + 1)
+    ]
+    results = _run_jobs(jobs, plan.jobs)
     by_method: dict[str, tuple[list[Tested], float]] = {}
     for index, method in enumerate(plan.methods):
         part = results[index * plan.splits : (index + 1) * plan.splits]
@@ -152,6 +164,32 @@ def _run_all(table: JudgeTable, plan: Plan, say: Callable[[str], None]) -> dict[
             f"({by_method[method][1]:.1f} s)"
         )
     return by_method
+
+
+def _within_tasks(table: JudgeTable, tasks: Array, plan: Plan) -> list[Tested]:
+    """Fit the gap's method within each task alone, as published for the per-task widths, on random halves of it.
+
+    Tasks of fewer than 50 rows are left out.
+    """
+    members = [np.flatnonzero(tasks == task) for task in sorted(set(tasks))]
+    members = [rows for rows in members if len(rows) >= _FEWEST_WITHIN]
+    parts = [replace(table.take(rows), columns={}) for rows in members]
+    jobs: list[_Job] = [
+        (part, _GAP_METHOD, plan.alpha, None, seed) for seed in range(1, plan.splits + 1) for part in parts
+    ]
+    results = _run_jobs(jobs, plan.jobs)
+    splits = []
+    for start in range(0, len(results), len(parts) or 1):
+        found = [tested for tested, _ in results[start : start + len(parts)]]
+        intervals = Intervals(
+            np.concatenate([tested.intervals.lower for tested in found]),
+            np.concatenate([tested.intervals.upper for tested in found]),
+            np.concatenate([tested.intervals.unbounded for tested in found]),
+            table.scale,
+        )
+        rows = np.concatenate([mine[tested.rows] for mine, tested in zip(members, found, strict=True)])
+        splits.append(Tested(rows, intervals, table.labels[rows], [str(task) for task in tasks[rows]]))
+    return splits
 
 
 def evaluate_judges(tables: Sequence[JudgeTable], plan: Plan, say: Callable[[str], None]) -> JudgeEvaluation:
@@ -201,15 +239,22 @@ def _judge_report(table: JudgeTable, plan: Plan, say: Callable[[str], None]) -> 
     tasks = np.array(task_names(table, by), dtype=object)
     judge = np.asarray(table.judge_scores.mean(axis=1))
     task_method = DEFAULT if DEFAULT in results else plan.methods[0]
-    gap_method = _GAP_METHOD if _GAP_METHOD in results else task_method
+    gap_method, gap_splits = task_method, results[task_method][0]
+    within: list[Tested] = []
+    if _GAP_METHOD in results:
+        gap_method, gap_splits = _GAP_METHOD, results[_GAP_METHOD][0]
+        if len(set(tasks)) > 1:
+            say(f"{', '.join(table.judges)[:60]}  {_GAP_METHOD} within each task")
+            within = _within_tasks(table, tasks, plan)
+            gap_method, gap_splits = (f"{_GAP_METHOD} within each task", within) if within else (gap_method, gap_splits)
     points_by_task: dict[str, PointFigures] = {}
     for task in sorted(set(tasks)):
         figures = point_figures(judge[tasks == task], table.labels[tasks == task])
         if figures is not None:
             points_by_task[task] = figures
     single = len(table.judges) == 1
-    reports = _task_reports(table, tasks, judge, results[task_method][0], results[gap_method][0], plan)
-    if METHODS[task_method].cost <= 0.1:
+    reports = _task_reports(table, tasks, judge, results[task_method][0], gap_splits, plan)
+    if METHODS[task_method].cost <= _QUICK:
         chosen = plan.by_of(task_method, table)
         reports = with_labels_needed(table, reports, task_method, plan.alpha, chosen, plan.demands.max_width, seed=1)
     return JudgeReport(
@@ -225,6 +270,7 @@ def _judge_report(table: JudgeTable, plan: Plan, say: Callable[[str], None]) -> 
         tasks=reports,
         task_method=task_method,
         gap_method=gap_method,
+        within_task=break_down_by(within, [tested.groups for tested in within]),
     )
 
 
@@ -283,7 +329,8 @@ def _task_reports(
                 width=width[rows],
                 width_adjusted=adjusted[rows],
                 covered=covered[rows],
-                gap_width=gap_width[rows],
+                # A task too small to be fitted alone has the widths of its intervals.
+                gap_width=np.where(np.isfinite(gap_width[rows]), gap_width[rows], width[rows]),
             )
             reports.append(task_report(part, alpha=plan.alpha, span=table.scale.span, demands=plan.demands))
     return reports

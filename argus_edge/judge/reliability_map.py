@@ -24,7 +24,8 @@ th, td { text-align: right; padding: 5px 8px; border-bottom: 1px solid #e3e8ee; 
   font-variant-numeric: tabular-nums; vertical-align: top; }
 th { color: #5b6774; font-weight: 600; } th:first-child, td:first-child, td.text, th.text { text-align: left; }
 td.text { white-space: normal; } tr.figures td { border-bottom: 0; padding-bottom: 0; }
-.tasks th:nth-child(2), .tasks tr.figures td:nth-child(2) { text-align: left; } .tag { display: inline-block; border-radius: 10px; padding: 0 9px;
+.tasks th:nth-child(2), .tasks tr.figures td:nth-child(2) { text-align: left; }
+.tag { display: inline-block; border-radius: 10px; padding: 0 9px;
   color: #fff; font-size: 12.5px; } ul { margin: 6px 0; padding-left: 20px; }
 """
 
@@ -234,6 +235,19 @@ def _method_table(report: JudgeReport) -> str:
     return _table(head, rows, (7,))
 
 
+def _coverage_table(report: JudgeReport) -> str:
+    """Coverage by human score and by the judge's error: the guarantee holds on average over them, not for each."""
+    first = next(method for method in report.methods if method.method == report.task_method)
+    rows = [
+        [f"{title} {escape(part.name)}", f"{part.rows:.0f}", f"{part.coverage:.3f}", f"{part.width:.2f}",
+         f"{part.coverage_adjusted:.3f}", f"{part.width_adjusted:.2f}"]
+        for title, parts in (("human score", first.by_level), ("judge off by", first.by_error))
+        for part in parts
+    ]  # fmt: skip
+    head = [f"{report.task_method}, rows with", "rows", "coverage", "width", "adjusted coverage", "adjusted width"]
+    return _table(head, rows)
+
+
 def _points(report: JudgeReport) -> str:
     points, sure = report.points, report.confidence
     if points is None or sure is None:
@@ -282,7 +296,9 @@ def render_map(evaluation: JudgeEvaluation) -> str:
             config={"displaylogo": False, "responsive": True, "displayModeBar": False},
         )
         parts += [figure, f"<h3>Advice (intervals: {escape(report.task_method)})</h3>", _task_table(report)]
-        parts += ["<h3>Methods</h3>", _method_table(report), "<h3>The judge itself</h3>", _points(report)]
+        parts += ["<h3>Methods</h3>", _method_table(report)]
+        parts += ["<h3>Where the coverage is</h3>", _coverage_table(report)]
+        parts += ["<h3>The judge itself</h3>", _points(report)]
     if evaluation.agreement:
         parts.append("<h2>Do the judges agree on what is hard?</h2>")
         parts += [

@@ -178,6 +178,7 @@ class JudgeReport(Model):
     tasks: list[TaskReport]
     task_method: str = Field(description="The method whose intervals decide the advice.")
     gap_method: str = Field(description="The method whose raw widths enter the ranking-scoring gap.")
+    within_task: list[Breakdown] = Field(default_factory=list, description="R2CCP fitted within each task alone.")
 
 
 class Agreement(Model):
