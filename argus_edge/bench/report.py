@@ -116,7 +116,7 @@ def _measurement(
             per_call=part.batch,
             series=part.series,
             dropped=part.dropped,
-            held_qps=part.server.get("held_qps"),
+            held_qps=part.server.get("qps") if part.server.get("held") else None,
         )
     seen = validity.Observed(
         part=part,

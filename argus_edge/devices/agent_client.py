@@ -164,7 +164,7 @@ class AgentClient:
                         )
                     continue
                 heard = time.monotonic()
-                if "error" in document:
+                if _is_fault(document):
                     self._raise_fault(document["error"])
                 if not document:
                     yield Chunk(offset=offset, events=[])
@@ -237,7 +237,7 @@ class AgentClient:
             document = self._document(line)
             if document is None:
                 continue
-            if "error" in document:
+            if _is_fault(document):
                 self._raise_fault(document["error"])
             return self._checked(model, document)
         raise no_answer(done, self.entry, self.transport.description)
@@ -273,6 +273,11 @@ class AgentClient:
 
     def _raise_fault(self, document: Any) -> NoReturn:
         raise fault_error(self._checked(AgentFault, document), self.transport.description)
+
+
+def _is_fault(document: dict[str, Any]) -> bool:
+    """Tell the answer of a command that failed from that of one about a run that failed, which has an ``error`` too."""
+    return set(document) == {"error"}
 
 
 def fault_error(fault: AgentFault, device: str) -> ArgusError:
