@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("argus_edge.cli.compare:compare", "Better, worse, no difference, or too few runs."),
     "size": ("argus_edge.cli.size:size", "Which model, precision and board fit a budget."),
     "report": ("argus_edge.cli.report:report", "One self-contained page from many reports."),
+    "run": ("argus_edge.cli.run:run", "Carry out a whole plan, resumable."),
     "judge": ("argus_edge.cli.judge:judge", "Calibrated intervals for a VLM judge's scores."),
     "runs": ("argus_edge.cli.runs:runs", "List, show, stop and prune recorded runs."),
     "schema": ("argus_edge.cli.schema:schema", "Print the JSON Schema of an artefact."),

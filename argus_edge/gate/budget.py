@@ -8,15 +8,15 @@ from pathlib import Path
 
 import yaml
 
-from argus_edge.artifacts import read_file, sha256_file
-from argus_edge.errors import InputError
+from argus_edge.artifacts import sha256_file
 from argus_edge.gate.metrics import Metric, resolve
 from argus_edge.gate.units import parse_quantity
 from argus_edge.schema.base import Source
 from argus_edge.schema.score import EfficiencyTerm
+from argus_edge.yaml_lines import YamlReader, read_yaml_text
 
 VERSION = 1
-MAX_BUDGET_BYTES = 1 << 20
+GUIDE = "docs/budgets.md"
 TOP_LEVEL = ("budget", "name", "description", "device", "limits", "quorum")
 LIMIT_FIELDS = ("limit", "component")
 QUORUM_FIELDS = ("pass", "of")
@@ -69,52 +69,8 @@ class Budget:
         }
 
 
-class _Reader:
-    """Walks YAML nodes, which know their lines; every complaint names file and line."""
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    def fail(self, node: yaml.Node, message: str) -> InputError:
-        return InputError(
-            f"The budget does not hold: {message}.",
-            where=f"{self.where}, line {node.start_mark.line + 1}",
-            next_step="see docs/budgets.md",
-        )
-
-    def mapping(
-        self, node: yaml.Node, allowed: tuple[str, ...] | None, what: str
-    ) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        if not isinstance(node, yaml.MappingNode):
-            raise self.fail(node, f"{what} must be a mapping (key: value)")
-        found: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-        for key, value in node.value:
-            name = key.value if isinstance(key, yaml.ScalarNode) else None
-            if not isinstance(name, str):
-                raise self.fail(key, f"a key of {what} must be text")
-            if name in found:
-                raise self.fail(key, f"{name!r} stands twice in {what}")
-            if allowed is not None and name not in allowed:
-                raise self.fail(key, f"unknown key {name!r} in {what}; known are {', '.join(allowed)}")
-            found[name] = (key, value)
-        return found
-
-    def scalar(self, node: yaml.Node, what: str) -> object:
-        if not isinstance(node, yaml.ScalarNode):
-            raise self.fail(node, f"{what} must be a single value")
-        return yaml.constructor.SafeConstructor().construct_object(node)
-
-    def text(self, node: yaml.Node, what: str) -> str:
-        value = self.scalar(node, what)
-        if not isinstance(value, str) or not value.strip():
-            raise self.fail(node, f"{what} must be text")
-        return value
-
-    def whole(self, node: yaml.Node, what: str) -> int:
-        value = self.scalar(node, what)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise self.fail(node, f"{what} must be a whole number of 1 or more")
-        return value
+class _BudgetReader(YamlReader):
+    """Reads limits and the quorum."""
 
     def limits(self, node: yaml.Node) -> Iterator[Limit]:
         for name, (key, value) in self.mapping(node, None, "limits").items():
@@ -145,9 +101,7 @@ class _Reader:
         of = fields["of"][1]
         boards: tuple[str, ...] = ()
         if isinstance(of, yaml.SequenceNode):
-            boards = tuple(self.text(item, "a board's name") for item in of.value)
-            if len(set(boards)) != len(boards):
-                raise self.fail(of, "a board stands twice in the quorum")
+            boards = tuple(self.texts(of, "the quorum"))
             total = len(boards)
         else:
             total = self.whole(of, "of")
@@ -164,16 +118,8 @@ def parse_budget(text: str, source: Source, where: str) -> Budget:
     InputError
         Not YAML, an unknown key or metric, a quantity without a fitting unit, with the line number.
     """
-    reader = _Reader(where)
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise InputError(f"The budget is not YAML: {error.problem}.", where=f"{where}, line {line}") from error
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputError("The budget is not YAML.", where=where) from error
-    if node is None:
-        raise InputError("The budget is empty.", where=where, next_step="see docs/budgets.md")
+    reader = _BudgetReader(where, "budget", GUIDE)
+    node = reader.compose(text)
     top = reader.mapping(node, TOP_LEVEL, "the budget")
     version = reader.scalar(top["budget"][1], "budget") if "budget" in top else None
     if version != VERSION:
@@ -195,9 +141,5 @@ def parse_budget(text: str, source: Source, where: str) -> Budget:
 
 def read_budget(path: Path | str) -> Budget:
     """Read and check a budget's file; see :func:`parse_budget`."""
-    raw = read_file(path, limit=MAX_BUDGET_BYTES)
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError("The budget is not UTF-8 text.", where=str(path)) from error
+    text = read_yaml_text(path, "budget")
     return parse_budget(text, Source(name=Path(path).name, sha256=sha256_file(path)), str(path))

@@ -66,7 +66,7 @@ def test_a_budget_is_read() -> None:
         ("budget: 1\nlimts:\n  latency_p95: 1 s", 2, "unknown key 'limts'"),
         ("budget: 1\nlimits: {throughput: 1}\nquorum: {pass: 5, of: 4}", 3, "can never pass"),
         ("budget: 1\nlimits: {throughput: 1}\nquorum: {pass: 1}", 3, "both pass and of"),
-        ("budget: 1\nlimits: {throughput: 1}\nquorum: {pass: 1, of: [a, a]}", 3, "twice in the quorum"),
+        ("budget: 1\nlimits: {throughput: 1}\nquorum: {pass: 1, of: [a, a]}", 3, "stands twice in the quorum"),
         ("budget: 1\nlimits: {throughput: 1}\nquorum: {pass: true, of: 2}", 3, "whole number"),
     ],
 )

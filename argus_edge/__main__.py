@@ -1,0 +1,5 @@
+"""`python -m argus_edge`: the command line."""
+
+from argus_edge.cli.main import main
+
+main()

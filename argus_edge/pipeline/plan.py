@@ -1,0 +1,251 @@
+"""A plan in YAML becomes a list of commands, each with what it needs and what it leaves behind."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from argus_edge.yaml_lines import YamlReader, read_yaml_text
+
+VERSION = 1
+GUIDE = "docs/plans.md"
+TOP_LEVEL = (
+    "plan", "name", "models", "formats", "precisions", "devices", "data", "perturb", "scenarios", "duration", "runs",
+    "threads", "budget", "weights", "random_weights", "calibration", "limit", "out",
+)  # fmt: skip
+PRECISIONS = ("fp32", "fp16", "int8", "int8-static", "int4")
+FORMATS = ("onnx", "tflite", "torch")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do, as the user wrote it; paths are relative to the plan's folder."""
+
+    name: str
+    models: tuple[str, ...]
+    out: Path
+    formats: tuple[str, ...] = ("onnx",)
+    precisions: tuple[str, ...] = ("fp32",)
+    devices: tuple[str, ...] = ("local",)
+    data: tuple[tuple[str, str], ...] = ()
+    perturb: str = "none"
+    scenarios: tuple[str, ...] = ("single-stream", "offline")
+    duration: str | None = None
+    runs: int = 1
+    threads: int | None = None
+    budget: Path | None = None
+    weights: Path | None = None
+    random_weights: bool = False
+    calibration: Path | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command.
+
+    Attributes
+    ----------
+    name
+        For a person, unique in the plan.
+    argv
+        Arguments of ``argus-edge``.
+    output
+        The file that shows it is done.
+    needs
+        Names of the steps before it; one that failed leaves this one out, unless ``tolerant``.
+    tolerant
+        Goes on with what there is, as long as one of its needs was done.
+    gate
+        Its exit codes 1 and 8 are verdicts, not failures.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    output: Path
+    needs: tuple[str, ...] = ()
+    tolerant: bool = False
+    gate: bool = False
+
+
+class _PlanReader(YamlReader):
+    """Reads the choices that have a closed set of answers."""
+
+    def choices(self, node: yaml.Node, what: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
+        found = self.texts(node, what)
+        for name in found:
+            if name not in allowed:
+                raise self.fail(node, f"{name!r} is none of the {what}: {', '.join(allowed)}")
+        return tuple(found)
+
+
+def parse_plan(text: str, where: str, folder: Path) -> Plan:
+    """Return the plan that a YAML text states.
+
+    Parameters
+    ----------
+    text
+        The plan.
+    where
+        Its file, for errors.
+    folder
+        What relative paths start from.
+
+    Raises
+    ------
+    InputError
+        Not YAML, an unknown key or choice, with the line number.
+    """
+    from argus_edge.agents.wire import SCENARIOS
+
+    reader = _PlanReader(where, "plan", GUIDE)
+    node = reader.compose(text)
+    top = reader.mapping(node, TOP_LEVEL, "the plan")
+    values = {name: value for name, (_, value) in top.items()}
+    version = reader.scalar(values["plan"], "plan") if "plan" in values else None
+    if version != VERSION:
+        raise reader.fail(values.get("plan", node), f"the first line must be `plan: {VERSION}`")
+    if "models" not in values:
+        raise reader.fail(node, "there are no models")
+
+    def path(name: str) -> Path | None:
+        return folder / Path(reader.text(values[name], name)).expanduser() if name in values else None
+
+    def whole(name: str) -> int | None:
+        return reader.whole(values[name], name) if name in values else None
+
+    data: tuple[tuple[str, str], ...] = ()
+    if "data" in values:
+        entries = reader.mapping(values["data"], None, "data")
+        data = tuple((name, _local(reader.text(value, name), folder)) for name, (_, value) in entries.items())
+    name = reader.text(values["name"], "name") if "name" in values else Path(where).stem
+    return Plan(
+        name=name,
+        models=tuple(_local(model, folder) for model in reader.texts(values["models"], "models")),
+        out=path("out") or folder / "runs" / _slug(name),
+        formats=reader.choices(values["formats"], "formats", FORMATS) if "formats" in values else ("onnx",),
+        precisions=reader.choices(values["precisions"], "precisions", PRECISIONS)
+        if "precisions" in values
+        else ("fp32",),
+        devices=tuple(reader.texts(values["devices"], "devices")) if "devices" in values else ("local",),
+        data=data,
+        perturb=reader.text(values["perturb"], "perturb") if "perturb" in values else "none",
+        scenarios=reader.choices(values["scenarios"], "scenarios", SCENARIOS)
+        if "scenarios" in values
+        else ("single-stream", "offline"),
+        duration=str(reader.scalar(values["duration"], "duration")) if "duration" in values else None,
+        runs=whole("runs") or 1,
+        threads=whole("threads"),
+        budget=path("budget"),
+        weights=path("weights"),
+        random_weights=reader.flag(values["random_weights"], "random_weights") if "random_weights" in values else False,
+        calibration=path("calibration"),
+        limit=whole("limit"),
+    )
+
+
+def _local(name: str, folder: Path) -> str:
+    """Return a model or dataset that names a file of the plan's folder with that folder; a hub id stays as it is."""
+    if name.startswith(("./", "../", "~")) or (folder / name).exists():
+        return str(folder / Path(name).expanduser())
+    return name
+
+
+def read_plan(path: Path | str) -> Plan:
+    """Read and check a plan's file; see :func:`parse_plan`."""
+    return parse_plan(read_yaml_text(path, "plan"), str(path), Path(path).resolve().parent)
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", Path(text).name or text).strip("-.") or "model"
+
+
+def _is_bundle(model: str) -> bool:
+    return (Path(model) / "manifest.json").is_file()
+
+
+def steps_of(plan: Plan) -> list[Step]:
+    """Return the commands of a plan in an order in which each finds what it needs.
+
+    A model that is a bundle is not exported again. With random weights nothing is evaluated: there is no capability
+    to measure.
+    """
+    exports = list(_exports(plan))
+    evaluations = [] if plan.random_weights or not plan.data else [_evaluation(plan, *each) for each in exports]
+    benches = [
+        _bench(plan, *each, device, scenario)
+        for each, device, scenario in itertools.product(exports, plan.devices, plan.scenarios)
+    ]
+    steps = [step for _, _, step in exports if step is not None] + benches + evaluations
+    return steps + list(_decisions(plan, benches, evaluations))
+
+
+def _exports(plan: Plan) -> Iterator[tuple[str, str, Step | None]]:
+    """Iterate over (label, bundle folder, the step that makes it)."""
+    for model in plan.models:
+        if _is_bundle(model):
+            yield _slug(model), model, None
+            continue
+        for file_format, precision in itertools.product(plan.formats, plan.precisions):
+            label = f"{_slug(model)}-{file_format}-{precision}"
+            folder = plan.out / "bundles" / label
+            argv = ["export", model, "--format", file_format, "--precision", precision, "--out", str(folder)]
+            if plan.random_weights:
+                argv.append("--random-weights")
+            if plan.calibration is not None:
+                argv += ["--calibration", str(plan.calibration)]
+            yield label, str(folder), Step(f"export {label}", tuple(argv), folder / "manifest.json")
+
+
+def _after(step: Step | None) -> tuple[str, ...]:
+    return () if step is None else (step.name,)
+
+
+def _evaluation(plan: Plan, label: str, bundle: str, made_by: Step | None) -> Step:
+    out = plan.out / "eval" / label
+    data = ",".join(f"{name}={path}" for name, path in plan.data)
+    argv = ["eval", bundle, "--data", data, "--perturb", plan.perturb, "--out", str(out)]
+    if plan.limit is not None:
+        argv += ["--limit", str(plan.limit)]
+    return Step(f"eval {label}", tuple(argv), out / "eval.json", _after(made_by))
+
+
+def _bench(plan: Plan, label: str, bundle: str, made_by: Step | None, device: str, scenario: str) -> Step:
+    output = plan.out / "bench" / f"{label}.{_slug(device)}.{scenario}.json"
+    argv = ["bench", bundle, "--device", device, "--scenario", scenario, "--runs", str(plan.runs), "--out", str(output)]
+    if plan.duration is not None:
+        argv += ["--duration", plan.duration]
+    if plan.threads is not None:
+        argv += ["--threads", str(plan.threads)]
+    return Step(f"bench {label} on {device}, {scenario}", tuple(argv), output, _after(made_by))
+
+
+def _decisions(plan: Plan, benches: list[Step], evaluations: list[Step]) -> Iterator[Step]:
+    measured = tuple(step.name for step in [*benches, *evaluations])
+    folders = [str(plan.out / "bench"), *([str(plan.out / "eval")] if evaluations else [])]
+    budget = [] if plan.budget is None else ["--budget", str(plan.budget)]
+    if evaluations:
+        weights = [] if plan.weights is None else ["--score-weights", str(plan.weights)]
+        out = plan.out / "score.json"
+        single = budget if len({step.argv[1] for step in evaluations}) == 1 else []
+        yield Step("score", ("score", *folders, *weights, *single, "--out", str(out)), out, measured, tolerant=True)
+    if plan.budget is not None:
+        out = plan.out / "verdict.json"
+        junit = ("--junit", str(plan.out / "gate.xml"))
+        yield Step(
+            "validate",
+            ("validate", *folders, *budget, "--out", str(out), *junit),
+            out,
+            measured,
+            tolerant=True,
+            gate=True,
+        )
+        out = plan.out / "sizing.json"
+        yield Step("size", ("size", *folders, *budget, "--out", str(out)), out, measured, tolerant=True)
+    out = plan.out / "report.html"
+    yield Step("report", ("report", str(plan.out), "--html", str(out)), out, measured, tolerant=True)

@@ -1,0 +1,136 @@
+"""Carries out a plan's steps one after the other, remembers what is done, and goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from argus_edge.artifacts import read_file, sha256_file, write_text
+from argus_edge.errors import GateFailedError, GateUndecidedError, HostError, InputError
+from argus_edge.pipeline.plan import Plan, Step, steps_of
+
+LEDGER = "steps.json"
+State = Literal["done", "kept", "failed", "left out"]
+VERDICTS = {GateFailedError.exit_code: "failed", GateUndecidedError.exit_code: "cannot decide"}
+
+
+@dataclass
+class Outcome:
+    """What became of a plan."""
+
+    states: dict[str, State] = field(default_factory=dict)
+    codes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def exit_code(self) -> int:
+        """A failed gate's code, else the first failure's, else an undecided gate's, else 0."""
+        verdicts = [code for code in self.codes.values() if code in VERDICTS]
+        failures = [code for code in self.codes.values() if code and code not in VERDICTS]
+        if GateFailedError.exit_code in verdicts:
+            return GateFailedError.exit_code
+        return next(iter(failures), next(iter(verdicts), 0))
+
+
+Run = Callable[[Sequence[str]], int]
+Tell = Callable[[str], None]
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``argus-edge`` with the arguments in a process of its own, and return its exit code.
+
+    A process of its own gives the exporter's memory back before a bench begins, and one that is killed takes nothing
+    with it.
+    """
+    return subprocess.run([sys.executable, "-m", "argus_edge", *argv], check=False).returncode
+
+
+def command_line(step: Step) -> str:
+    """Return a step's command as one types it."""
+    return shlex.join(["argus-edge", *step.argv])
+
+
+def _key(step: Step, before: dict[str, str]) -> str:
+    """Return what a step depends on: its arguments and the outputs of the steps before it."""
+    needs = [before.get(name, "") for name in step.needs]
+    return hashlib.sha256(json.dumps([step.argv, needs]).encode()).hexdigest()
+
+
+def _read_ledger(path: Path) -> dict[str, dict[str, str]]:
+    if not path.exists():
+        return {}
+    try:
+        ledger = json.loads(read_file(path, limit=1 << 24))
+    except (ValueError, RecursionError):
+        ledger = None
+    readable = isinstance(ledger, dict) and all(
+        isinstance(entry, dict) and isinstance(entry.get("key"), str) and isinstance(entry.get("output"), str)
+        for entry in ledger.values()
+    )
+    if not readable:
+        raise InputError(
+            "The record of finished steps cannot be read.",
+            where=str(path),
+            next_step=f"delete it to start anew: rm {path}",
+        )
+    return dict(ledger)
+
+
+def run_plan(plan: Plan, *, run: Run = run_command, tell: Tell = lambda _: None) -> Outcome:
+    """Carry out a plan.
+
+    Parameters
+    ----------
+    plan
+        What to do.
+    run
+        Runs one command and returns its exit code.
+    tell
+        Called with a line for the user before and after each step.
+
+    Notes
+    -----
+    A step is kept when its arguments, the outputs it was made from and its own output are what they were. One that
+    fails leaves out what needs it; all others go on.
+    """
+    ledger_path = plan.out / LEDGER
+    ledger = _read_ledger(ledger_path)
+    outcome = Outcome()
+    hashes: dict[str, str] = {}
+    steps = steps_of(plan)
+    for number, step in enumerate(steps, start=1):
+        head = f"[{number}/{len(steps)}] {step.name}"
+        missing = [name for name in step.needs if outcome.states.get(name) not in ("done", "kept")]
+        if missing and (not step.tolerant or len(missing) == len(step.needs)):
+            outcome.states[step.name] = "left out"
+            tell(f"{head}: left out, since {missing[0]} did not succeed")
+            continue
+        key = _key(step, hashes)
+        known = ledger.get(step.name)
+        if known and known["key"] == key and step.output.exists() and sha256_file(step.output) == known["output"]:
+            outcome.states[step.name] = "kept"
+            outcome.codes[step.name] = int(known.get("code", "0"))
+            hashes[step.name] = known["output"]
+            tell(f"{head}: done before")
+            continue
+        tell(f"{head}\n  {command_line(step)}")
+        code = run(step.argv)
+        if code == 130:
+            raise KeyboardInterrupt
+        finished = code == 0 or (step.gate and code in VERDICTS)
+        outcome.codes[step.name] = code
+        if finished and not step.output.exists():
+            raise HostError(f"{step.name} ended well but left no output.", where=str(step.output))
+        outcome.states[step.name] = "done" if finished else "failed"
+        if finished:
+            hashes[step.name] = sha256_file(step.output)
+            ledger[step.name] = {"key": key, "output": hashes[step.name], "code": str(code)}
+            write_text(ledger_path, json.dumps(ledger, indent=1) + "\n")
+        tell(f"{head}: {'done' if finished else f'failed with exit code {code}'}")
+    return outcome
