@@ -102,8 +102,9 @@ class Measurement(Model):
         description=(
             "Per-image sufficient statistics, one row an image in the order of the dataset's image_ids. "
             "retrieval: i2t_hits, i2t_queries, t2i_hits, t2i_queries (at rank 1). "
-            "captioning: cider (float64, one score an image), bleu (uint16, ten an image: matches of 1- to 4-grams, "
-            "totals of 1- to 4-grams, hypothesis length, closest reference length). reasoning: hits, questions."
+            "captioning: captioned (whether an image has references), cider (float64, one score an image), bleu "
+            "(uint16, ten an image: matches of 1- to 4-grams, totals of 1- to 4-grams, hypothesis length, closest "
+            "reference length). reasoning: hits, questions."
         )
     )
 

@@ -18,6 +18,7 @@ Condition = tuple[str, str, int]
 """(modality, perturbation, severity)"""
 
 RETRIEVAL = ("i2t_hits", "i2t_queries", "t2i_hits", "t2i_queries")
+CAPTIONING = ("captioned", "cider", "bleu")
 REASONING = ("hits", "questions")
 
 
@@ -49,14 +50,14 @@ def decode(column: Column, where: str) -> Array:
 
 
 def columns_of(measurement: Measurement, task: str, images: int, where: str) -> Array:
-    """Return a measurement's per-image columns, shape (images, columns): 4 for retrieval, 11 captioning, 2 reasoning.
+    """Return a measurement's per-image columns, shape (images, columns): 4 for retrieval, 12 captioning, 2 reasoning.
 
     Raises
     ------
     InputError
         A column is missing or not one row an image.
     """
-    names = {"retrieval": RETRIEVAL, "captioning": ("cider", "bleu"), "reasoning": REASONING}[task]
+    names = {"retrieval": RETRIEVAL, "captioning": CAPTIONING, "reasoning": REASONING}[task]
     parts = []
     for name in names:
         if name not in measurement.statistics:
@@ -69,7 +70,7 @@ def columns_of(measurement: Measurement, task: str, images: int, where: str) -> 
     return np.hstack(parts)
 
 
-def headline_of(task: str, sums: Array, weight: Array) -> Array:
+def headline_of(task: str, sums: Array) -> Array:
     """Return a cell's headline metric from weighted sums of its columns.
 
     Parameters
@@ -78,15 +79,14 @@ def headline_of(task: str, sums: Array, weight: Array) -> Array:
         retrieval: mean of R@1 both ways; captioning: mean of BLEU-4 and min(1, CIDEr / 1.5); reasoning: accuracy.
     sums
         Shape (replicates, columns).
-    weight
-        Shape (replicates,): the images' weights summed, for the mean of CIDEr.
     """
     if task == "retrieval":
         return np.asarray((_ratio(sums[:, 0], sums[:, 1]) + _ratio(sums[:, 2], sums[:, 3])) / 2)
     if task == "reasoning":
         return _ratio(sums[:, 0], sums[:, 1])
-    cider = np.minimum(1.0, sums[:, 0] / weight / 1.5)
-    return np.asarray((bleu_from_sums(sums[:, 1:])[:, 3] + cider) / 2)
+    # CIDEr is a mean over the images that have references.
+    cider = np.minimum(1.0, _ratio(sums[:, 1], sums[:, 0]) / 1.5)
+    return np.asarray((bleu_from_sums(sums[:, 2:])[:, 3] + cider) / 2)
 
 
 def _ratio(hits: Array, queries: Array) -> Array:
@@ -104,10 +104,9 @@ def replicate_cell(cell: Cell, dataset: DatasetInfo, weights: Array, where: str)
     stacked = [columns_of(measurement, cell.task, images, where) for measurement in measurements]
     widths = np.cumsum([0, *(block.shape[1] for block in stacked)])
     sums = weights @ np.hstack(stacked)
-    total = weights.sum(axis=1)
     headlines = {
         (measurement.modality, measurement.perturbation, measurement.severity): headline_of(
-            cell.task, sums[:, widths[index] : widths[index + 1]], total
+            cell.task, sums[:, widths[index] : widths[index + 1]]
         )
         for index, measurement in enumerate(measurements)
     }

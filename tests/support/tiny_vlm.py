@@ -5,10 +5,58 @@ from __future__ import annotations
 from pathlib import Path
 
 WORDS = (
-    "a picture of the cat dog red blue on table is what colour how many yes no Yes No A B C D describe this image in one "
-    "short sentence answer question using single word or phrase does caption image with letter right choice only user "
+    "a picture of the cat dog red blue on table is what colour how many yes no Yes No A B C D describe this image in "
+    "one short sentence answer question using single word or phrase does caption with letter right choice only user "
     "model"
-).split()
+).split(" ")
+    "a",
+    "picture",
+    "of",
+    "the",
+    "cat",
+    "dog",
+    "red",
+    "blue",
+    "on",
+    "table",
+    "is",
+    "what",
+    "colour",
+    "how",
+    "many",
+    "yes",
+    "no",
+    "Yes",
+    "No",
+    "A",
+    "B",
+    "C",
+    "D",
+    "describe",
+    "this",
+    "image",
+    "in",
+    "one",
+    "short",
+    "sentence",
+    "answer",
+    "question",
+    "using",
+    "single",
+    "word",
+    "or",
+    "phrase",
+    "does",
+    "caption",
+    "image",
+    "with",
+    "letter",
+    "right",
+    "choice",
+    "only",
+    "user",
+    "model",
+]
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ message['role'] }} {% for part in message['content'] %}"
@@ -131,9 +179,7 @@ def gemma3(folder: Path) -> Path:
     from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 
     torch.manual_seed(0)
-    vocabulary = tokenizer(
-        folder, chat=CHAT_TEMPLATE.replace("IMAGE", "<boi>"), specials=("<boi>", "<eoi>", "<img>")
-    )
+    vocabulary = tokenizer(folder, chat=CHAT_TEMPLATE.replace("IMAGE", "<boi>"), specials=("<boi>", "<eoi>", "<img>"))
     config = Gemma3Config(
         text_config={
             "vocab_size": len(vocabulary),

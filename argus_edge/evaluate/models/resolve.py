@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from argus_edge.artifacts import read_artifact, sha256_file
+from argus_edge.artifacts import sha256_file
+from argus_edge.bundles import MANIFEST, is_bundle, read_bundle
 from argus_edge.errors import InputError, MissingDependencyError, UsageError
 from argus_edge.evaluate.models.base import ModelSpec
-from argus_edge.schema.bundle import BundleManifest
 
 __all__ = ["Resolved", "resolve_model"]
 
@@ -57,7 +57,7 @@ def resolve_model(
     if not _COMPUTE.fullmatch(compute):
         raise UsageError(f"Unknown compute device {compute!r}.", next_step="cpu, cuda or cuda:N")
     folder = Path(reference)
-    if (folder / "manifest.json").is_file():
+    if is_bundle(folder):
         found = _bundle(folder, compute, threads)
     elif _CLASS.fullmatch(reference) and not folder.exists():
         found = _class(reference, compute, threads)
@@ -84,8 +84,7 @@ def _class(reference: str, compute: str, threads: int) -> Resolved:
 
 
 def _bundle(folder: Path, compute: str, threads: int) -> Resolved:
-    manifest_path = folder / "manifest.json"
-    manifest = read_artifact(manifest_path, BundleManifest)
+    manifest = read_bundle(folder)
     if manifest.random_weights:
         raise InputError(
             "The bundle has random weights (export --random-weights): it is for sizing boards, not for capability.",
@@ -98,13 +97,7 @@ def _bundle(folder: Path, compute: str, threads: int) -> Resolved:
             where=str(folder),
             next_step=f"argus-edge export {manifest.source_id} --format onnx --precision {manifest.precision}",
         )
-    for file in manifest.files:
-        path = folder / file.path
-        if not path.is_file() or path.stat().st_size != file.bytes or sha256_file(path) != file.sha256:
-            raise InputError(
-                "A file of the bundle is missing or was changed.", where=str(path), next_step="export again"
-            )
-    sha256 = sha256_file(manifest_path)
+    sha256 = sha256_file(folder / MANIFEST)
     spec = ModelSpec("bundle", manifest.family, str(folder.resolve()), sha256, compute, "float32", threads)
     return Resolved(
         spec,

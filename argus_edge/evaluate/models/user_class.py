@@ -67,6 +67,10 @@ def load_class(spec: ModelSpec) -> Any:
         The constructor fails, or the object has none of the methods that make a capability.
     """
     found = find_class(spec.location, spec.search_path)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        # Not imported here: a class may do without. Where it is used, sums are split as on every other worker.
+        torch.set_num_threads(spec.threads)
     try:
         takes_compute = "compute" in inspect.signature(found).parameters
         model = found(compute=spec.compute) if takes_compute else found()
