@@ -236,6 +236,7 @@ def accept(file: Path, name: str, key: bytes, *, replace: bool) -> None:
     """
     target = file.resolve()
     with host_errors(target):
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         old = target.read_bytes() if target.exists() else b""
     kept = old.splitlines()
     if replace:
