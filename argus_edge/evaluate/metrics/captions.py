@@ -14,7 +14,7 @@ from argus_edge.evaluate.metrics.cider import CiderReferences
 from argus_edge.evaluate.metrics.idf import DocumentFrequencies
 from argus_edge.evaluate.metrics.ngrams import ORDERS, NgramCounts, NgramIndex, find, pair
 from argus_edge.evaluate.metrics.rouge import rouge_l
-from argus_edge.evaluate.metrics.tokenizer import tokenize
+from argus_edge.evaluate.metrics.tokenizer import tokenize, words_of
 
 __all__ = ["CaptionReferences", "CaptionScores"]
 
@@ -81,13 +81,14 @@ class CaptionReferences:
             if not captions:
                 raise InputError(f"Image {row} of {len(references)} has no reference caption.")
         self._tokens = [[tokenize(caption) for caption in captions] for captions in references]
-        self.frequencies = frequencies or DocumentFrequencies.from_tokens(self._tokens)
-        flat = [tokens for captions in self._tokens for tokens in captions]
+        words = [[words_of(tokens) for tokens in captions] for captions in self._tokens]
+        self.frequencies = frequencies or DocumentFrequencies.from_words(words)
+        flat = [own for captions in words for own in captions]
         image_of_reference = np.repeat(np.arange(len(references)), [len(captions) for captions in references])
         index = NgramIndex([*flat, *(ngram.split(" ") for ngram in self.frequencies.counts)])
         counts = index.count(flat)
         self._index = index
-        self._lengths = [np.array([len(tokens) for tokens in captions]) for captions in self._tokens]
+        self._lengths = [np.array([len(own) for own in captions]) for captions in words]
         self._ceilings = [_ceilings(table, image_of_reference) for table in counts]
         self._cider = CiderReferences(index, counts, image_of_reference, self.frequencies)
 
@@ -105,20 +106,21 @@ class CaptionReferences:
         if len(captions) != len(self):
             raise InputError(f"{len(captions)} captions for {len(self)} images.")
         tokens = [tokenize(caption) for caption in captions]
-        counts = self._index.count(tokens)
+        words = [words_of(own) for own in tokens]
+        counts = self._index.count(words)
         return CaptionScores(
-            bleu=self._bleu(tokens, counts),
+            bleu=self._bleu(words, counts),
             rouge=np.array([rouge_l(own, refs) for own, refs in zip(tokens, self._tokens, strict=True)], np.float64),
             cider=self._cider.score(counts, len(tokens)),
         )
 
-    def _bleu(self, tokens: Sequence[Sequence[str]], counts: Sequence[NgramCounts]) -> IntArray:
-        lengths = np.array([len(own) for own in tokens], np.int64)
-        table = np.zeros((len(tokens), 10), np.int64)
+    def _bleu(self, words: Sequence[Sequence[str]], counts: Sequence[NgramCounts]) -> IntArray:
+        lengths = np.array([len(own) for own in words], np.int64)
+        table = np.zeros((len(words), 10), np.int64)
         for n, (own, (keys, ceiling)) in enumerate(zip(counts, self._ceilings, strict=True)):
             place, present = find(keys, own.key)
             clipped = np.minimum(own.count[present], ceiling[place[present]])
-            table[:, n] = np.bincount(own.caption[present], clipped, minlength=len(tokens))
+            table[:, n] = np.bincount(own.caption[present], clipped, minlength=len(words))
             table[:, 4 + n] = np.maximum(0, lengths - n)
         table[:, 8] = lengths
         table[:, 9] = closest_lengths(lengths, self._lengths)

@@ -15,7 +15,7 @@ from pathlib import Path
 from argus_edge.artifacts import atomic_open, read_file
 from argus_edge.errors import InputError
 from argus_edge.evaluate.metrics.ngrams import ORDERS
-from argus_edge.evaluate.metrics.tokenizer import TOKENIZER, tokenize
+from argus_edge.evaluate.metrics.tokenizer import TOKENIZER, tokenize, words_of
 
 __all__ = ["MINIMUM_IMAGES", "DocumentFrequencies"]
 
@@ -52,11 +52,11 @@ class DocumentFrequencies:
         InputError
             Fewer than :data:`MINIMUM_IMAGES` images.
         """
-        return cls.from_tokens([[tokenize(caption) for caption in captions] for captions in references])
+        return cls.from_words([[words_of(tokenize(caption)) for caption in captions] for captions in references])
 
     @classmethod
-    def from_tokens(cls, references: Sequence[Sequence[Sequence[str]]]) -> DocumentFrequencies:
-        """Count over tokenised references; see :meth:`from_references`."""
+    def from_words(cls, references: Sequence[Sequence[Sequence[str]]]) -> DocumentFrequencies:
+        """Count over the words of references; see :meth:`from_references`."""
         if len(references) < MINIMUM_IMAGES:
             raise InputError(
                 f"CIDEr weighs words by how many images they describe; {len(references)} image(s) are too few for "
