@@ -169,12 +169,27 @@ def _throttled(seen: Observed) -> Iterator[ValidityCause]:
             from_s=max(0.0, active),
         )
     yield from _gpu_throttled(seen)
+    yield from _over_current(seen)
 
 
 def _gpu_throttled(seen: Observed) -> Iterator[ValidityCause]:
     slow = next((t for t, value in seen.values("gpu_throttled") if value > 0), None)
     if slow is not None:
         yield ValidityCause(code="throttled", detail="the GPU throttled", remedy=COOL, from_s=slow)
+
+
+def _over_current(seen: Observed) -> Iterator[ValidityCause]:
+    """A Jetson whose supply or power budget was exceeded: the clocks are cut at once."""
+    counts = seen.since_before("over_current_events")
+    risen = [t for (_, first), (t, value) in itertools.pairwise(counts) if value > first]
+    begun = risen + [t for t, value in seen.values("over_current") if value > 0]
+    if begun:
+        yield ValidityCause(
+            code="throttled",
+            detail="over-current cut the clocks",
+            remedy="use a stronger power supply, or a power mode with a lower budget",
+            from_s=max(0.0, min(begun)),
+        )
 
 
 def _overheated(seen: Observed) -> Iterator[ValidityCause]:

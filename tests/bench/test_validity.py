@@ -99,6 +99,13 @@ def test_a_cooling_device_at_work():
     assert codes(seen(series=[(3.0, {"cooling_state": 2.0})])) == ["throttled"]
 
 
+def test_over_current_on_a_jetson():
+    assert codes(seen(series=[(3.0, {"over_current": 1.0, "over_current_events": 4.0})])) == ["throttled"]
+    rise = [(-1.0, {"over_current_events": 4.0}), (3.0, {"over_current_events": 5.0, "over_current": 0.0})]
+    assert [cause.from_s for cause in judge(seen(series=rise)).causes] == [3.0]
+    assert codes(seen(series=[(3.0, {"over_current": 0.0, "over_current_events": 4.0})])) == []
+
+
 def test_overheated_by_the_profile():
     assert codes(seen(series=[(3.0, {"temperature_c": 81.0})], throttle_temperature_c=80.0)) == ["overheated"]
     assert codes(seen(series=[(3.0, {"temperature_c": 79.0})], throttle_temperature_c=80.0)) == []
