@@ -17,7 +17,8 @@ from . import queueing
 
 COLUMNS = 3
 MAX_TRIALS = 8
-MAX_TRIAL_S = 30.0
+# A trial covers the whole window up to this length; of a longer one its first part.
+MAX_TRIAL_S = 60.0
 # Service times for the first guess: so many, or what so many seconds give.
 SERVICE_CALLS = 200
 SERVICE_S = 5.0
@@ -88,9 +89,7 @@ def trial(call, spec):
     The arrivals are those of the window (as LoadGen's are, by its fixed seed): how they cluster decides as much as
     their rate.
     """
-    times = queueing.arrivals(
-        spec["qps"], arrivals_in(spec, min(spec["duration_s"], MAX_TRIAL_S)), spec["seed"] + number
-    )
+    times = queueing.arrivals(spec["qps"], arrivals_in(spec, min(spec["duration_s"], MAX_TRIAL_S)), spec["seed"])
     allowed, late, bound = queueing.allowed_late(len(times)), 0, spec["latency_bound_s"]
     begin = perf_counter()
     for offset in times:

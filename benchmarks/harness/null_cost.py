@@ -3,8 +3,9 @@
     python benchmarks/harness/null_cost.py [PYTHON ...]
 
 Bar: 0.5 us. The cost holds two clock readings, two stores into the shared mapping, the test for the end and the call of
-an empty function; what two bare clock readings cost on this machine is given beside it. An iteration's time is the median
-gap from one start to the next: a process that takes the core away is not the harness's. Medians of interleaved pairs. Writes null_cost.json beside this file.
+an empty function; beside it is what two bare clock readings cost on this machine. An iteration's time is the median gap
+from one start to the next: a process that takes the core away is not the harness's. Medians of interleaved pairs.
+Writes null_cost.json beside this file.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python benchmarks/harness/p50.py [PAIRS [SECONDS]]
 
-Bar: within 2 %. Each pair times the agent and the loop for the same time, in an order that alternates; the figure is the
-median of the pairs' ratios. Writes p50.json beside this file. `p50.py loop MODEL INPUTS THREADS SECONDS` is the bare loop.
+Bar: within 2 %. Each pair times the agent and the loop for the same time, in an order that alternates; the figure is
+the median of the pairs' ratios. Writes p50.json beside this file. `p50.py loop …` is the bare loop.
 """
 
 from __future__ import annotations
