@@ -240,6 +240,13 @@ def graph_cost(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = N
     return cost
 
 
+def macs_with_shapes(model: ModelProto, shapes: Shapes) -> GraphCost:
+    """Count a model's MACs from the shapes of its values, e.g. as a runtime reported them; only MACs are filled in."""
+    cost = GraphCost()
+    _count_nodes(model.graph, {**_known(model)[0], **shapes}, cost, constant_values(model.graph))
+    return cost
+
+
 def _count_nodes(graph: GraphProto, known: Shapes, cost: GraphCost, constants: set[str]) -> None:
     for node in graph.node:
         if node.output and all(name in constants for name in node.output if name):

@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import onnx
 
 from argus_edge.artifacts import atomic_open, sha256_file
-from argus_edge.bundles import tensor_shape
 from argus_edge.exporters.calibration import Calibration, calibrated
 from argus_edge.exporters.counting import combine, count_flop_counter_mode, count_fvcore
 from argus_edge.exporters.format import Converted, Format, Request, Runner, example_inputs
 from argus_edge.exporters.golden import Case, made_up, run_exported, run_original, sample_count, stack
+from argus_edge.exporters.onnx_profile import graph_macs
 from argus_edge.exporters.parity import LIMITS, compare_output
 from argus_edge.exporters.plan import Arrays, ComponentPlan, Piece
 from argus_edge.exporters.weights import randomise
-from argus_edge.onnx_macs import graph_cost
 from argus_edge.schema.bundle import (
     BundleFile,
     Component,
@@ -74,7 +72,7 @@ def export_component(job: ComponentJob, piece: Piece, say: Say) -> Component:
         counts = count_original(plan, piece)
     target = job.folder / plan.name
     target.mkdir()
-    samples = tuple(cases[0].inputs) if cases else made_up(plan, plan.cases[0], 1, job.seed)
+    samples = tuple(sample for case in cases for sample in case.inputs)
     request = Request(job.precision, job.opset, samples, job.fp16_embeddings)
     converted = job.file_format.convert(piece, plan, request, target)
     del piece
@@ -156,8 +154,7 @@ def combine_counts(
     """Add the exported graph's own count to the original's."""
     graph = None
     if converted.file.suffix == ".onnx":
-        shapes = {spec.name: tensor_shape(spec, dims) for spec in plan.inputs}
-        graph = graph_cost(onnx.load(str(converted.file), load_external_data=False), shapes)
+        graph = graph_macs(converted.file, plan, dims)
     return combine(dims, flop_counter, graph, fvcore)
 
 
