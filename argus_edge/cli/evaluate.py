@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -187,7 +188,7 @@ def _print(report: EvalReport) -> None:
 
     from argus_edge.evaluate.summary import summarise
 
-    console = Console(width=None if click.get_text_stream("stdout").isatty() else 120, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
     table = Table(title=f"{report.model.name} ({report.model.precision}, {report.compute})", title_justify="left")
     for heading in ("dataset", "task", "metric", "clean", "95 % interval", "mean perturbed"):
         table.add_column(

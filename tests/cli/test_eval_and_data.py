@@ -1,0 +1,120 @@
+"""`argus-edge eval` and `argus-edge data` as a user types them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from argus_edge.cli.data import data
+from argus_edge.cli.evaluate import evaluate
+from argus_edge.cli.main import main
+
+pytest.importorskip("PIL")
+pytest.importorskip("pyarrow")
+pytest.importorskip("scipy")
+
+MODELS = (Path(__file__).parent.parent / "evaluate" / "support_models.py").read_text()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    (tmp_path / "rule_models.py").write_text(MODELS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    sys.modules.pop("rule_models", None)
+
+
+def test_a_first_run_offline(here):
+    runner = CliRunner()
+    wrote = runner.invoke(data, ["sample", "--out", "sample"], catch_exceptions=False)
+    assert "20 photographs" in wrote.stdout
+    checked = runner.invoke(data, ["check", "mine=sample", "--json", "-"], catch_exceptions=False)
+    assert json.loads(checked.stdout)[0]["ok"] is True
+    measured = runner.invoke(
+        evaluate, ["rule_models:Talker", "--data", "mine=sample", "--threads", "1"], catch_exceptions=False
+    )
+    assert measured.exit_code == 0
+    assert "capability (P)" in measured.stdout
+    assert "nothing was perturbed" in measured.stdout
+    assert "runs/rule_models-Talker/eval.json" in measured.stderr
+    assert (here / "runs" / "rule_models-Talker" / "eval.json").is_file()
+
+
+def test_json_on_stdout_is_clean(here):
+    result = CliRunner().invoke(
+        evaluate, ["rule_models:Colours", "--data", "sample", "--threads", "1", "--json", "-"], catch_exceptions=False
+    )
+    assert json.loads(result.stdout)["kind"] == "eval"
+
+
+def test_check_says_what_is_missing_and_fails(here):
+    (here / "coco").mkdir()
+    result = CliRunner().invoke(data, ["check", "coco=coco"], catch_exceptions=False)
+    assert result.exit_code == 2
+    assert "missing: dataset_coco.json" in result.stdout
+    assert "cs.stanford.edu" in result.stdout
+
+
+def test_sample_does_not_write_over_a_folder(here, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["data", "sample", "--out", str(here)])
+    assert caught.value.code == 2
+    assert "not empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--data", "cocoa=/x"], "Unknown dataset"),
+        (["--data", "coco=/no/such"], "missing: dataset_coco.json"),
+        (["--data", "sample", "--perturb", "fogg"], "Unknown perturbation"),
+        (["--data", "sample", "--perturb", "fog:0-9"], "Severities go from 1 to 5"),
+        (["--data", "sample", "--tasks", "flying"], "Unknown task"),
+        (["--data", "sample", "--compute", "tpu"], "Unknown compute device"),
+        (["--data", "sample", "--split", "coco"], "is not NAME=SPLIT"),
+        (["--data", "sample", "--tasks", "captioning"], "Nothing can be evaluated"),
+        (["--data", "sample", "--prompts", "none.yaml"], "Cannot read"),
+        (["--data", "sample", "--features", "none.npz"], "No such file of features"),
+    ],
+)
+def test_mistakes_end_with_2_and_a_next_step(here, capsys, options, message):
+    with pytest.raises(SystemExit) as caught:
+        main(["eval", "rule_models:Colours", *options, "--threads", "1"])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_prompts_of_ones_own_are_in_the_report(here):
+    Path("prompts.yaml").write_text('statement:\n  default: "{question} {choice}"\n')
+    result = CliRunner().invoke(
+        evaluate,
+        [*["rule_models:Colours", "--data", "sample", "--threads", "1", "--json", "-", "--prompts", "prompts.yaml"]],
+        catch_exceptions=False,
+    )
+    assert json.loads(result.stdout)["prompts"]["statement.default"] == "{question} {choice}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("statement: {default: '{question}'}", r"must have \{choice\}, \{question\}"),
+        ("answer: {default: '{question.__class__}'}", r"must have \{question\}"),
+        ("answer: {default: '{question!r}'}", "plain"),
+        ("sing: {default: x}", "No task 'sing'"),
+        ("answer: 3", "expected family"),
+        ("[1", "not YAML"),
+        ("answer: {default: '{'}", "not a template"),
+    ],
+)
+def test_prompts_that_do_not_hold_are_refused(tmp_path, text, message):
+    from argus_edge.errors import InputError
+    from argus_edge.evaluate.prompts import load_prompts
+
+    (tmp_path / "prompts.yaml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_prompts(tmp_path / "prompts.yaml")
