@@ -17,7 +17,8 @@ from argus_edge.artifacts import dump_artifact, parse_artifact
 from argus_edge.errors import HostError, InputError, UsageError
 from argus_edge.schema.bench import BenchReport
 from argus_edge.store.engine import open_engine
-from argus_edge.store.models import Base, Run
+from argus_edge.store.migrate import ensure_current
+from argus_edge.store.models import Run
 
 UNFINISHED = ("starting", "running", "detached")
 
@@ -58,7 +59,7 @@ class Store:
     def __init__(self, url: str | None = None) -> None:
         self._engine: Engine = open_engine(url)
         with self._errors():
-            Base.metadata.create_all(self._engine)
+            ensure_current(self._engine)
 
     @property
     def where(self) -> str:
