@@ -250,10 +250,11 @@ class AgentClient:
             return None
         try:
             document = wire.parse(line[at:])
+            sane = _sane(document)
         except (ValueError, RecursionError) as error:
             raise self._nonsense(str(error)) from error
-        if not isinstance(document, dict):
-            raise self._nonsense("not an object")
+        if not isinstance(document, dict) or not sane:
+            raise self._nonsense("not an object" if sane else "numbers or characters that cannot be")
         return document
 
     def _checked(self, model: type[M], document: dict[str, Any]) -> M:
@@ -278,6 +279,17 @@ class AgentClient:
 def _is_fault(document: dict[str, Any]) -> bool:
     """Tell the answer of a command that failed from that of one about a run that failed, which has an ``error`` too."""
     return set(document) == {"error"}
+
+
+def _sane(value: Any) -> bool:
+    """Tell whether a document holds only what can be computed with and written: 64-bit integers, Unicode text."""
+    if isinstance(value, dict):
+        return all(_sane(key) and _sane(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(map(_sane, value))
+    if isinstance(value, str):
+        return not any("\ud800" <= letter <= "\udfff" for letter in value)
+    return not isinstance(value, int) or abs(value) < 1 << 63
 
 
 def fault_error(fault: AgentFault, device: str) -> ArgusError:

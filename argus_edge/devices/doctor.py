@@ -46,7 +46,9 @@ class Diagnosis:
     @property
     def runnable(self) -> bool:
         """Whether `device setup` can run the remedy on the device."""
-        return not self.ok and bool(self.finding.command)
+        command = self.finding.command or ""
+        # What is run is what was shown: nothing that a terminal would have hidden.
+        return not self.ok and bool(command) and clean(command, limit=1000) == command
 
 
 def diagnose(entry: DeviceEntry, connect: Callable[[DeviceEntry], Transport]) -> Iterator[Diagnosis]:

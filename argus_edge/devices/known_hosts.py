@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     SSHCertificateType,
     load_ssh_public_identity,
 )
+from paramiko import HostKeys
 
 from argus_edge.artifacts import atomic_open, host_errors
 
@@ -226,7 +227,7 @@ def check_certificate(
     return ""
 
 
-def accept(file: Path, name: str, key: bytes, *, replace: bool) -> None:
+def accept(file: Path, name: str, key: bytes, *, replace: bool, hashed: bool = False) -> None:
     """Add a host's key to a known_hosts file; with ``replace`` drop the plain lines for that name (copy: ``FILE.old``).
 
     Raises
@@ -246,7 +247,8 @@ def accept(file: Path, name: str, key: bytes, *, replace: bool) -> None:
             for raw in kept
             if not any(line.marker == "" and matches(line.hosts, name) for line in parse(_text(raw)))
         ]
-    kept.append(f"{name} {_key_type(key)} {base64.b64encode(key).decode()}".encode())
+    listed = HostKeys.hash_host(name) if hashed else name
+    kept.append(f"{listed} {_key_type(key)} {base64.b64encode(key).decode()}".encode())
     _write(target, b"\n".join(kept) + b"\n")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from argus_edge.artifacts import atomic_open, sha256_file
-from argus_edge.devices.streams import Capture, LineSplitter
+from argus_edge.devices.streams import Capture, LineSplitter, silent
 from argus_edge.devices.transport import Completed, Progress
 from argus_edge.errors import DeviceUnreachableError, HostError, InputError, RunFailedError
 
@@ -78,19 +78,20 @@ class LocalTransport:
 
     def _split(self, chunks: queue.Queue[bytes], silence: float) -> Iterator[str]:
         splitter = LineSplitter()
+        deadline = time.monotonic() + silence
         while True:
             try:
-                chunk = chunks.get(timeout=silence)
+                chunk = chunks.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                raise DeviceUnreachableError(
-                    f"Nothing was heard for {silence:g} s.",
-                    where=self.description,
-                    next_step="look whether it is overloaded",
-                ) from None
+                raise silent(silence, self.description) from None
+            if time.monotonic() >= deadline:
+                raise silent(silence, self.description)
             if not chunk:
                 yield from splitter.end()
                 return
-            yield from splitter.feed(chunk)
+            for line in splitter.feed(chunk):
+                yield line
+                deadline = time.monotonic() + silence
 
     def put(self, local: Path, remote: str, *, sha256: str, progress: Progress | None = None) -> int:
         """Copy a file unless it is there with that hash; see the seam."""

@@ -16,7 +16,7 @@ from argus_edge.devices import remote_files as files
 from argus_edge.devices.shell import command_line
 from argus_edge.devices.ssh_config import load_config, resolve
 from argus_edge.devices.ssh_link import CONNECT_S, Accept, Link, lost, open_link
-from argus_edge.devices.streams import Capture, LineSplitter
+from argus_edge.devices.streams import Capture, LineSplitter, silent
 from argus_edge.devices.transport import Completed, Progress
 from argus_edge.errors import DeviceUnreachableError, InputError, RunFailedError
 from argus_edge.text import clean
@@ -120,24 +120,26 @@ class SshTransport:
 
     def _lines(self, link: Link, channel: paramiko.Channel, silence: float) -> Iterator[str]:
         splitter = LineSplitter()
-        channel.settimeout(silence)
+        # A line counts, not a byte: one without an end is no sign of life.
+        deadline = time.monotonic() + silence
         while True:
             try:
-                chunk = channel.recv(_RECV_BYTES)
+                channel.settimeout(max(0.01, deadline - time.monotonic()))
+                chunk = channel.recv(_RECV_BYTES) if time.monotonic() < deadline else None
             except TimeoutError:
-                raise DeviceUnreachableError(
-                    f"Nothing was heard for {silence:g} s.",
-                    where=self.description,
-                    next_step="check its power and network; what runs on the device goes on without us",
-                ) from None
+                chunk = None
             except _LOST as error:
                 raise lost(error, link) from error
+            if chunk is None:
+                raise silent(silence, self.description)
             if not chunk:
                 if not link.alive:
                     raise lost(EOFError("the connection was closed"), link)
                 yield from splitter.end()
                 return
-            yield from splitter.feed(chunk)
+            for line in splitter.feed(chunk):
+                yield line
+                deadline = time.monotonic() + silence
 
     @contextlib.contextmanager
     def _channel(self, link: Link, argv: Sequence[str], deadline: float) -> Iterator[paramiko.Channel]:

@@ -6,6 +6,7 @@ import getpass
 import glob
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -41,6 +42,7 @@ class Target:
     jumps: tuple[str, ...] = ()
     host_key_alias: str | None = None
     known_hosts_files: tuple[Path, ...] = ()
+    hash_known_hosts: bool = False
 
     @property
     def known_as(self) -> str:
@@ -168,6 +170,7 @@ def resolve(address: str, config: paramiko.SSHConfig, *, jumps: tuple[str, ...] 
         use_agent=options.get("identityagent", "").lower() != "none",
         jumps=jumps,
         host_key_alias=options.get("hostkeyalias"),
+        hash_known_hosts=options.get("hashknownhosts", "no").lower() == "yes",
         known_hosts_files=(
             *_files(options.get("userknownhostsfile"), DEFAULT_USER_KNOWN_HOSTS),
             *_files(options.get("globalknownhostsfile"), DEFAULT_SYSTEM_KNOWN_HOSTS),
@@ -182,5 +185,10 @@ def _jumps(value: str | None) -> tuple[str, ...]:
 
 
 def _files(value: str | None, default: tuple[str, ...]) -> list[Path]:
-    names = value.split() if value else list(default)
-    return [Path(name.strip('"')).expanduser() for name in names if name.lower() != "none"]
+    try:
+        names = shlex.split(value) if value else list(default)
+    except ValueError as error:
+        raise UsageError(
+            f"Cannot read a list of files in the ssh_config: {clean(value or '', limit=100)!r}."
+        ) from error
+    return [Path(name).expanduser() for name in names if name.lower() != "none"]

@@ -289,7 +289,7 @@ def _authenticate(target: Target, transport: paramiko.Transport) -> None:
                 break
             if not missing:
                 return
-            notes.append(f"it asks for {', '.join(missing)} besides a key, which is not supported")
+            notes.append(f"it asks for {clean(', '.join(missing), limit=100)} besides a key, which is not supported")
             break
     if transport.is_active() and not allowed and _let_in_without_key(target, transport, allowed):
         return

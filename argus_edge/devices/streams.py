@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argus_edge.agents.wire import MAX_LINE_BYTES
+from argus_edge.errors import DeviceUnreachableError
+
+
+def silent(seconds: float, device: str) -> DeviceUnreachableError:
+    """Return the error for a device from which no line came in so long."""
+    return DeviceUnreachableError(
+        f"Nothing was heard for {seconds:g} s.",
+        where=device,
+        next_step="check its power and network; what runs on the device goes on without us",
+    )
 
 
 class Capture:

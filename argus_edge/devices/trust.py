@@ -70,7 +70,9 @@ def trust(
             raise UsageError("The key was not accepted; nothing was changed.", where=str(target))
         if not target.known_hosts_files:
             raise UsageError("The ssh_config names no known_hosts file to write.", where=str(target))
-        known_hosts.accept(target.known_hosts_files[0], target.known_as, key, replace=replace)
+        known_hosts.accept(
+            target.known_hosts_files[0], target.known_as, key, replace=replace, hashed=target.hash_known_hosts
+        )
         written.append(target.known_hosts_files[0])
         return True
 

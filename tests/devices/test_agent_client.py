@@ -124,6 +124,9 @@ class TestHostileBoard:
             '{"wire": 1, "python": "3", "arch": NaN}',
             "x" * (wire.MAX_LINE_BYTES + 10),
             '{"error": 7}',
+            '{"wire": 1, "arch": "a", "python": "3", "memory_total_bytes": 1' + "0" * 400 + "}",
+            '{"wire": 1, "arch": "a\\ud800", "python": "3"}',
+            '{"wire": 1, "arch": "a", "python": "3", "x": ' + "[" * 900 + "]" * 900 + "}",
             '{"error": {"kind": []}}',
         ],
     )

@@ -215,6 +215,12 @@ class TestAccept:
         assert "@revoked" in file.read_text()
         assert (tmp_path / "known_hosts.old").read_text() == old
 
+    def test_a_name_is_hashed_where_the_config_says_so(self, keys, tmp_path):
+        file = tmp_path / "known_hosts"
+        kh.accept(file, "[board]:2222", blob(keys["host"]), replace=False, hashed=True)
+        assert "board" not in file.read_text()
+        assert verdict(file.read_text(), "[board]:2222", "board", keys["host"]).kind == "trusted"
+
     def test_a_linked_file_stays_a_link(self, keys, tmp_path):
         real = tmp_path / "real"
         link = tmp_path / "known_hosts"

@@ -16,9 +16,11 @@ import time
 import pytest
 
 from argus_edge.devices import known_hosts
+from argus_edge.devices.deploy import deploy_files
 from argus_edge.devices.ssh import SshTransport
 from argus_edge.devices.trust import trust
 from argus_edge.errors import DeviceUnreachableError, DeviceUntrustedError, UsageError
+from argus_edge.schema.device import DeviceEntry
 from tests.support import sshd as support
 from tests.support.sshd import KEYGEN, free_port, make_key, public_key, serve
 
@@ -401,3 +403,25 @@ def test_a_lost_connection_is_opened_anew_by_the_next_command(sshd):
             continue
     assert link.run(["echo", "3"], timeout=30).stdout == "3\n"
     link.close()
+
+
+def test_a_board_with_busybox_for_all_its_programs(tmp_path):
+    busybox = shutil.which("busybox")
+    if busybox is None:
+        pytest.skip("no busybox here")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "cat", "dd", "wc", "df", "tail", "mv", "rm", "mkdir", "sha256sum", "date"):
+        (programs / name).symlink_to(busybox)
+    shell = f'export PATH={programs}; exec {busybox} sh -c "$SSH_ORIGINAL_COMMAND"'
+    data = tmp_path / "data"
+    data.write_bytes(os.urandom(3 << 20))
+    digest = hashlib.sha256(data.read_bytes()).hexdigest()
+    with serve(tmp_path / "s", force_command=shell) as server:
+        link = SshTransport("board", config=server.config())
+        entry = DeviceEntry(name="b", host="board")
+        folder = deploy_files(link, entry, {"model.onnx": data}).folder
+        assert deploy_files(link, entry, {"model.onnx": data}).sent_bytes == 0
+        link.get(f"{folder}/model.onnx", tmp_path / "back", limit=1 << 30)
+        link.close()
+    assert hashlib.sha256((tmp_path / "back").read_bytes()).hexdigest() == digest

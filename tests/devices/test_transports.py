@@ -100,6 +100,13 @@ class TestLines:
         ):
             list(lines)
 
+    def test_bytes_without_a_line_s_end_are_silence(self, device):
+        with (
+            device[0].lines(["sh", "-c", "yes | tr -d '\\n'"], silence=1.0) as lines,
+            pytest.raises(DeviceUnreachableError, match="Nothing was heard"),
+        ):
+            list(lines)
+
     def test_leaving_early_ends_the_command_s_channel(self, device):
         transport, _ = device
         with transport.lines(["yes"], silence=20) as lines:

@@ -175,12 +175,14 @@ def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: P
             for ends in ((child.stdout, process.stdout), (child.stderr, process.stderr))
         ]
         feeding = asyncio.create_task(feed(process.stdin, child.stdin))
-        status = await child.wait()
-        # As sshd does: the answer does not wait for a grandchild that holds the pipes.
+        # As sshd does, the answer does not wait for a grandchild that holds the pipes (Process.wait() may).
+        while child.returncode is None:
+            await asyncio.sleep(0.01)
         await asyncio.wait(tasks, timeout=1)
-        process.exit(status)
+        process.exit(child.returncode)
         for task in [*tasks, feeding]:
             task.cancel()
+        child._transport.close()
 
     class Server(asyncssh.SSHServer):
         def connection_requested(self, *_):
