@@ -1,6 +1,7 @@
 """`check`: doctor's findings that need the device, each with the command that mends it where there is one."""
 
 import os
+import re
 import shlex
 import sys
 
@@ -135,7 +136,7 @@ def install_command(home, version, inside):
 def numpy_in_the_way(known, home):
     """tflite_runtime up to 2.14 was built against numpy 1: beside numpy 2 it imports, and then fails."""
     for fact in known["runtimes"]:
-        if fact["package"] == "tflite_runtime" and fact["error"] and "numpy" in fact["error"].lower():
+        if re.match(r"tflite_runtime \S+ fails beside numpy [2-9]", fact["error"] or ""):
             command = "%s -m pip install 'numpy<2'" % shlex.quote(sys.executable)
             return bad("tflite-numpy", "warning", "tflite_runtime does not work beside numpy 2", command)
     return []

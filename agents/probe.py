@@ -12,8 +12,14 @@ from .sensors.files import find, read, under
 
 IMPORT_S = 180.0
 MARK = "argus-edge-runtime "
-# A flat buffer that is no model: a working interpreter says so, one that does not fit its numpy fails otherwise.
-LITERT = """
+# One RELU over eight floats, packed: only a model that runs shows whether an interpreter fits the numpy beside it.
+RELU = (
+    "eNqTYGBgCHHzMWZg4GMQYRBg4GHgAIqwAHkMQB4DgwwQKwAxMxAzAjFEFgQhfAMoDVLLA4TcDAxgFTxAUhjMZhDmgZ"
+    "sMEQepFQFiCaj5IP06UBqGQYAJiGOgcgwMXGC9IDO4oO7gwaLnwf///0XALoDoh7kZRFdC3ciB5EZcaiuAGAC+ygl4"
+)
+LITERT = (
+    """
+import base64, zlib
 try:
     from ai_edge_litert import interpreter as module
     package = "ai_edge_litert"
@@ -22,12 +28,21 @@ except ImportError:
     package = "tflite_runtime"
 from importlib import import_module
 version = getattr(import_module(package), "__version__", None)
+import numpy
 try:
-    module.Interpreter(model_content=b"not a model")
-except ValueError:
-    pass
+    model = module.Interpreter(model_content=zlib.decompress(base64.b64decode("%s")))
+    model.allocate_tensors()
+    model.set_tensor(model.get_input_details()[0]["index"], numpy.full((1, 8), -1, "float32"))
+    model.invoke()
+    wrong = model.get_tensor(model.get_output_details()[0]["index"]).any()
+except Exception as error:
+    sys.exit("%%s %%s fails beside numpy %%s: %%s" %% (package, version, numpy.__version__, error))
+if wrong:
+    sys.exit("%%s %%s computes wrongly" %% (package, version))
 tell(version=version, package=package, providers=["cpu", "xnnpack"])
 """
+    % RELU
+)
 PROGRAMS = {
     "onnxruntime": """
 import onnxruntime

@@ -193,7 +193,7 @@ def test_a_runtime_that_crashes(found, runtimes):
 
 
 def test_tflite_runtime_beside_numpy_2(found, runtimes):
-    runtimes[0].update(name="litert", package="tflite_runtime", error="_ARRAY_API not found (NumPy 1.x)")
+    runtimes[0].update(name="litert", error="tflite_runtime 2.14.0 fails beside numpy 2.4.6: _ARRAY_API not found")
     assert found()["tflite-numpy"].command == f"{sys.executable} -m pip install 'numpy<2'"
 
 
