@@ -25,6 +25,7 @@ ALLOWED_BUILD_S = 5400.0
 # A slow model goes on until it has its least number of calls, but not beyond this many durations, or seconds more.
 PATIENCE = 3.0
 PATIENCE_S = 60.0
+MAX_DURATION_S = 86_400.0
 # Enough for p90, unless the user named a duration: then for a median.
 LEAST_CALLS = 64
 LEAST_CALLS_ASKED = 11
@@ -123,6 +124,8 @@ def scenario_of(
         "min_calls": least if min_calls is None else min_calls,
     }
     seconds = duration if duration is not None else (60.0 if name == "soak" else 10.0)
+    if seconds > MAX_DURATION_S:
+        raise UsageError(f"--duration {seconds:g} is longer than a day ({MAX_DURATION_S:,.0f} s).")
     fields = {key: value for key, value in given.items() if value is not None}
     longest = max(PATIENCE * seconds, seconds + PATIENCE_S)
     return Scenario.model_validate({"name": name, "duration_s": seconds, "max_duration_s": longest, **fields})

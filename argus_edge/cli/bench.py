@@ -61,7 +61,7 @@ class Seconds(click.ParamType):
 @click.option("--background", multiple=True, metavar="UNIT", help="Declares a load that is part of the set-up.")
 @click.option("--meter", type=click.Path(path_type=Path), metavar="FILE.csv", help="An external power meter's log.")
 @click.option("--strict", is_flag=True, help="A run that is not valid exits with 1.")
-@click.option("--out", type=click.Path(path_type=Path), help="Report file or folder.  [default: ./RUN.json]")
+@click.option("--out", metavar="FILE|FOLDER/", help="Where the report goes.  [default: ./RUN.json]")
 @click.option("--resume", "resumed", metavar="RUN", help="Come back to a run that was left.")
 @json_option
 def bench(
@@ -71,7 +71,7 @@ def bench(
     labels: tuple[str, ...],
     meter: Path | None,
     strict: bool,
-    out: Path | None,
+    out: str | None,
     resumed: str | None,
     json_path: str | None,
     **options: Any,
@@ -182,24 +182,24 @@ def read_options(
     )
 
 
-def check_writable(out: Path | None, json_path: str | None) -> None:
-    """Raise before anything is measured where the report could not be written."""
-    import os
+def check_writable(out: str | None, json_path: str | None) -> None:
+    """Raise before anything is measured where the report could not be written; makes the folder it goes to."""
+    import tempfile
 
-    from argus_edge.errors import HostError
+    from argus_edge.artifacts import host_errors
 
-    target = out or (Path(json_path) if json_path and json_path != "-" else Path() if json_path is None else None)
-    if target is None:
+    if out is None and json_path == "-":
         return
-    folder = target if target.is_dir() else target.parent
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise HostError("The report cannot be written there.", where=str(folder), next_step="--out FILE elsewhere")
+    for target in filter(None, (out, json_path if json_path != "-" else None)) if out or json_path else ("./",):
+        folder = Path(target) if target.endswith("/") or Path(target).is_dir() else Path(target).parent
+        with host_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
 
 
 def finish(
-    outcomes: list[Outcome], errors: list[ArgusError], *, out: Path | None, json_path: str | None, strict: bool
+    outcomes: list[Outcome], errors: list[ArgusError], *, out: str | None, json_path: str | None, strict: bool
 ) -> None:
     """Write and print the reports, and raise the error to end with."""
     from argus_edge.artifacts import dump_artifact, write_artifact
@@ -239,13 +239,13 @@ def raise_worst(outcomes: list[Outcome], errors: list[ArgusError], *, strict: bo
         raise type(codes[0])(f"{len(errors)} of {len(outcomes) + len(errors)} devices gave no report (see above).")
 
 
-def report_path(out: Path | None, run: str, *, several: bool) -> Path:
+def report_path(out: str | None, run: str, *, several: bool) -> Path:
     """Return where a report goes: the file named, or RUN.json in the folder named or the current one."""
     if out is None:
         return Path(f"{run}.json")
-    if out.is_dir() or several or str(out).endswith("/"):
-        return out / f"{run}.json"
-    return out
+    if out.endswith("/") or several or Path(out).is_dir():
+        return Path(out, f"{run}.json")
+    return Path(out)
 
 
 def command_line() -> str:

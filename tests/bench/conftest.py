@@ -9,9 +9,9 @@ import pytest
 from hypothesis import settings
 
 from argus_edge.bench.watching import Nobody
-from argus_edge.devices.agent_client import AgentClient
 from argus_edge.schema.device import DeviceEntry
 from argus_edge.store.records import Store
+from tests.support.devices import probed_once  # noqa: F401
 
 # A busy machine is no fault of the code's.
 settings.register_profile("bench", deadline=None)
@@ -20,24 +20,9 @@ settings.load_profile("bench")
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 
 
-@pytest.fixture(scope="session")
-def facts_of_this_machine():
-    """Facts by interpreter: a probe imports every runtime, torch too, which takes its time."""
-    return {}
-
-
 @pytest.fixture(autouse=True)
-def probed_once(monkeypatch, facts_of_this_machine):
-    """A device is probed once a session."""
-    probe = AgentClient.probe
-
-    def cached(client, **options):
-        key = client.entry.python, client.entry.host
-        if key not in facts_of_this_machine:
-            facts_of_this_machine[key] = probe(client, **options)
-        return facts_of_this_machine[key]
-
-    monkeypatch.setattr(AgentClient, "probe", cached)
+def _quick_probe(probed_once):  # noqa: F811
+    """Every bench test probes a device once a session."""
 
 
 @pytest.fixture
