@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +24,18 @@ KINDS = (BenchReport, EvalReport, ScoreReport, Verdict, Comparison, Sizing, Bund
 
 
 @dataclass(frozen=True)
+class Moment:
+    """A recorded run of the past: a point of the trend."""
+
+    run: str
+    when: datetime
+    device: str
+    scenario: str
+    valid: bool | None
+    p50_s: float
+
+
+@dataclass(frozen=True)
 class Gathered:
     """Artefacts with their files; of scores, verdicts, comparisons and sizings the newest counts."""
 
@@ -33,11 +46,16 @@ class Gathered:
     verdict: Found[Verdict] | None = None
     comparison: Found[Comparison] | None = None
     sizing: Found[Sizing] | None = None
+    history: Sequence[Moment] = ()
     notes: list[str] = field(default_factory=list)
 
 
 def gather(
-    paths: Iterable[str | Path], *, budget: str | Path | None = None, baseline: Iterable[str | Path] = ()
+    paths: Iterable[str | Path],
+    *,
+    budget: str | Path | None = None,
+    baseline: Iterable[str | Path] = (),
+    history: Sequence[Moment] = (),
 ) -> Gathered:
     """Read the artefacts of files and folders; what was not computed before is computed now.
 
@@ -49,6 +67,8 @@ def gather(
         The reports are held against it; else a verdict among the files counts.
     baseline
         Bench reports of the last release; else a comparison among the files counts.
+    history
+        Recorded runs, for the trend.
 
     Notes
     -----
@@ -61,7 +81,8 @@ def gather(
     from argus_edge.gate.validate import validate_reports
     from argus_edge.score.assemble import score_reports
 
-    found = find_reports(paths, KINDS)
+    given = list(paths)
+    found = find_reports(given, KINDS) if given else []
     benches, evals = of_kind(found, BenchReport), of_kind(found, EvalReport)
     notes: list[str] = []
     score = _newest(of_kind(found, ScoreReport))
@@ -86,8 +107,33 @@ def gather(
         verdict=verdict,
         comparison=comparison,
         sizing=_newest(of_kind(found, Sizing)),
+        history=history,
         notes=notes,
     )
+
+
+def read_history(model: str, *, limit: int = 1000) -> list[Moment]:
+    """Return the recorded runs of a model that have a median, the oldest first.
+
+    Raises
+    ------
+    UsageError
+        No run of this model is recorded.
+    """
+    from argus_edge.errors import UsageError
+    from argus_edge.store.records import Store
+
+    store = Store()
+    moments = [
+        Moment(record.id, record.created, record.device, record.scenario, record.valid, record.p50_s)
+        for record in store.list(model=model, limit=limit)
+        if record.p50_s is not None
+    ]
+    if not moments:
+        raise UsageError(
+            f"No finished run of {model!r} is recorded.", where=store.where, next_step="argus-edge runs list"
+        )
+    return sorted(moments, key=lambda moment: moment.when)
 
 
 def _newest(found: Sequence[Found[A]]) -> Found[A] | None:

@@ -335,9 +335,38 @@ def _kept(report: EvalReport) -> dict[tuple[str, int], float]:
     return {place: round(float(np.mean(values)), 4) for place, values in shares.items()}
 
 
+def history_plot(gathered: Gathered) -> Iterable[Plot]:
+    """Yield the medians of recorded runs over time, a line a board and scenario; hollow: not known to be valid."""
+    if not gathered.history:
+        return
+    traces = []
+    places = list(dict.fromkeys((moment.device, moment.scenario) for moment in gathered.history))
+    for order, (device, scenario) in enumerate(places):
+        own = [moment for moment in gathered.history if (moment.device, moment.scenario) == (device, scenario)]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": _plain(f"{device}, {scenario}"),
+                "x": [moment.when.isoformat() for moment in own],
+                "y": [moment.p50_s * 1e3 for moment in own],
+                "text": [_plain(moment.run) for moment in own],
+                "line": {"color": COLOURS[order % len(COLOURS)]},
+                "marker": {"size": 9, "symbol": ["circle" if moment.valid else "circle-open" for moment in own]},
+            }
+        )
+    layout = {
+        "yaxis": {"title": {"text": "median latency, ms"}, "rangemode": "tozero"},
+        "xaxis": {"title": {"text": "when"}},
+    }
+    caption = f"{len(gathered.history)} runs; hollow: not known to be valid. Source: the store (argus-edge runs list)"
+    yield Plot("history", "Trend", caption, "history", "median latency over time", _figure(traces, layout))
+
+
 def build_plots(gathered: Gathered) -> list[Plot]:
     """Return every plot of the page."""
     return [
+        *history_plot(gathered),
         *pareto_plot(gathered),
         *latency_plots(gathered),
         *series_plots(gathered),

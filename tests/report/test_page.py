@@ -96,3 +96,34 @@ def test_csv_holds_every_cell(page) -> None:
 )
 def test_a_cell_that_starts_a_formula_is_text(text: str, safe: str) -> None:
     assert safe_cell(text) == safe
+
+
+def test_the_trend_is_drawn_from_the_recorded_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("plotly")
+    from argus_edge.errors import UsageError
+    from argus_edge.report.gathered import read_history
+    from argus_edge.report.plots import build_plots
+    from argus_edge.schema.bench import Estimate
+    from argus_edge.store.records import Store
+    from tests.support.reports import bench
+
+    monkeypatch.setenv("ARGUS_EDGE_STORE", str(tmp_path / "store.db"))
+    store = Store()
+    for index, p50 in enumerate((0.05, 0.06)):
+        report = bench("clip", p50=p50).artifact
+        report.summary["p50"] = Estimate(value=p50)
+        store.add(
+            f"r{index}",
+            device="pi5",
+            profile="pi5",
+            model="clip",
+            model_sha256=None,
+            scenario="soak",
+            entry="{}",
+            context="{}",
+        )
+        store.finish(f"r{index}", report, state="done")
+    (plot,) = build_plots(gather([], history=read_history("clip")))
+    assert '"y":[50.0,60.0]' in plot.figure.replace(" ", "")
+    with pytest.raises(UsageError, match="No finished run"):
+        read_history("blip")
