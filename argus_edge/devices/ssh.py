@@ -23,6 +23,8 @@ from argus_edge.text import clean
 
 # As much as the window lets come: paramiko moves what is left in its buffer at each read.
 _RECV_BYTES = 1 << 22
+# Output beyond what is kept is passed over, but not for ever.
+_FLOOD_BYTES = 1 << 27
 _LOST = (paramiko.SSHException, OSError, EOFError)
 # The board hashes at this rate at least (an old SD card); a transfer's last step may take so long.
 _SLOWEST_HASH_BYTES_S = 4e6
@@ -104,6 +106,11 @@ class SshTransport:
                     return channel.recv_exit_status()
                 continue
             out.add(chunk)
+            if out.total > out.limit + _FLOOD_BYTES:
+                raise RunFailedError(
+                    f"A command writes without end: {out.total / 1e6:.0f} MB so far.",
+                    where=f"{self.description}: {clean(name, limit=60)}",
+                )
             if not chunk:
                 if not channel.status_event.wait(max(0.1, min(left, CONNECT_S))) or not link.alive:
                     raise lost(EOFError("the channel was closed"), link)

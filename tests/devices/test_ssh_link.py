@@ -19,7 +19,7 @@ from argus_edge.devices import known_hosts
 from argus_edge.devices.deploy import deploy_files
 from argus_edge.devices.ssh import SshTransport
 from argus_edge.devices.trust import trust
-from argus_edge.errors import DeviceUnreachableError, DeviceUntrustedError, UsageError
+from argus_edge.errors import DeviceUnreachableError, DeviceUntrustedError, RunFailedError, UsageError
 from argus_edge.schema.device import DeviceEntry
 from tests.support import sshd as support
 from tests.support.sshd import KEYGEN, free_port, make_key, public_key, serve
@@ -425,3 +425,11 @@ def test_a_board_with_busybox_for_all_its_programs(tmp_path):
         link.get(f"{folder}/model.onnx", tmp_path / "back", limit=1 << 30)
         link.close()
     assert hashlib.sha256((tmp_path / "back").read_bytes()).hexdigest() == digest
+
+
+def test_a_command_that_writes_without_end_is_given_up(sshd):
+    link = SshTransport("board", config=sshd.config(name="flood"))
+    with pytest.raises(RunFailedError, match="without end"):
+        link.run(["yes"], timeout=120, limit=1000)
+    assert link.run(["echo", "next"], timeout=30).stdout == "next\n"
+    link.close()
