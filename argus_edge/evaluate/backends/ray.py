@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,6 +18,8 @@ __all__ = ["RayBackend"]
 
 # A unit that kills its worker this often is at fault itself (out of memory, a crash in the model).
 MAX_TRIES = 3
+
+CONNECT_TIMEOUT_S = 10.0
 
 
 class _RemoteWorker:
@@ -59,6 +62,13 @@ def _raised(failure: dict[str, Any]) -> ArgusError:
     return kind(failure["what"], where=failure["where"], next_step=failure["next_step"])
 
 
+def _reachable(address: str | None) -> None:
+    """Raise ``OSError`` where nothing listens at ``host:port``: Ray itself would try for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
+
+
 class RayBackend:
     """As many workers as the cluster has GPUs (or groups of CPU threads) for, or as were asked for."""
 
@@ -90,8 +100,9 @@ class RayBackend:
 
     def _connect(self, address: str | None) -> None:
         try:
+            _reachable(address)
             self._ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise UsageError(
                 f"No Ray cluster answers: {str(error)[:200]}",
                 where=address or "local",
