@@ -7,7 +7,7 @@ from . import samples, wire
 from .home import journal_events, read_json
 
 # Beyond so many points a part's series is thinned to every second one.
-MAX_SERIES = 50000
+MAX_SERIES = 20000
 # Interrupted while the window was open: what ended it.
 STOPPED_BY = {"stopped": "stop", "timeout": "stop"}
 

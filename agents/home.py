@@ -16,6 +16,8 @@ RESERVE_FILE = ".reserve"
 RESERVE_BYTES = 256 << 10
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 MAX_JOURNAL_BYTES = 256 << 20
+# Several events travel in one frame, which wire.MAX_LINE_BYTES limits.
+MAX_EVENT_BYTES = wire.MAX_LINE_BYTES // 2
 
 
 class Fault(Exception):
@@ -94,6 +96,10 @@ class Journal:
         """
         fields.update(event=event, t=time.perf_counter(), wall=time.time())
         line = (json.dumps(fields) + "\n").encode("utf-8")
+        if len(line) > MAX_EVENT_BYTES:
+            told = {name: fields[name] for name in ("event", "t", "wall", "part", "phase") if name in fields}
+            told["message"] = "an event of %d bytes was left out" % len(line)
+            line = (json.dumps(told) + "\n").encode("utf-8")
         try:
             self._append(line)
         except OSError as error:

@@ -133,17 +133,19 @@ def collect(home, run):
             samples.keep(folder, index)
     if not os.path.exists(os.path.join(folder, wire.RESULT_FILE)):
         write_json(os.path.join(folder, wire.RESULT_FILE), assemble.result(folder, state, fault))
-    names = [wire.RESULT_FILE]
+    names = [wire.RESULT_FILE, *(wire.OUTPUT_FILE % index for index in range(count))]
+    found = [(name, os.path.join(folder, name)) for name in names]
     for index in range(count):
-        names += [wire.SAMPLES_FILE % index, wire.OUTPUT_FILE % index]
-    return {"files": [described(folder, name) for name in names if os.path.exists(os.path.join(folder, name))]}
+        # With a full disk the samples are still where the worker wrote them, and are fetched from there.
+        places = [os.path.join(folder, wire.SAMPLES_FILE % index), *samples.candidates(folder, index)]
+        found += [(wire.SAMPLES_FILE % index, place) for place in places if os.path.exists(place)][:1]
+    return {"files": [described(name, target) for name, target in found if os.path.exists(target)]}
 
 
-def described(folder, name):
+def described(name, target):
     """Return a file's name, path, size and hash."""
     import hashlib
 
-    target = os.path.join(folder, name)
     digest = hashlib.sha256()
     with open(target, "rb") as file:
         for chunk in iter(lambda: file.read(1 << 20), b""):

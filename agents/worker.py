@@ -78,13 +78,18 @@ class Control:
 
 
 def load_inputs(path):
-    """Return the arrays of an .npz, each contiguous and in memory; {} without a path."""
+    """Return the arrays of an .npz, each contiguous and in memory; {} without a path. Raises Fault input-rejected."""
     if not path:
         return {}
     import numpy
 
-    with numpy.load(os.path.expanduser(path), allow_pickle=False) as archive:
-        return {name: numpy.ascontiguousarray(archive[name]) for name in archive.files}
+    try:
+        with numpy.load(path, allow_pickle=False) as archive:
+            return {name: numpy.ascontiguousarray(archive[name]) for name in archive.files}
+    except MemoryError:
+        raise
+    except Exception as error:  # numpy, zipfile and zlib each raise their own
+        raise Fault("input-rejected", "%s cannot be read: %s" % (os.path.basename(path), error)) from error
 
 
 def timed(function, *arguments):

@@ -1,4 +1,4 @@
-"""Faults that really happen: each ends in an account that names it, with the samples so far, and nothing left running."""
+"""Faults that really happen: each ends in an account that names it, the samples kept, and nothing left running."""
 
 from __future__ import annotations
 
@@ -363,6 +363,20 @@ def test_a_full_disk_refuses_a_run_and_keeps_no_torn_file(agent, parts, small_di
     (small_disk / "ballast").unlink()
     assert agent.call("list") == {"runs": []}
     assert agent.run(parts.null()).state == "done"
+
+
+def test_samples_that_found_no_room_are_collected_from_where_they_are(agent, parts, small_disk) -> None:
+    agent.home = small_disk / "home"
+    # 2 x 8 bytes a call: more than the disk has left when the run ends.
+    agent.start({**parts.null(duration_s=1.0), "options": {}})
+    agent.wait_for_phase("steady")
+    fill(small_disk)
+    agent.follow()
+    files = agent.files()
+    result = agent.result()
+    assert str(files[wire.SAMPLES_FILE % 0]).startswith("/dev/shm/")
+    assert result.parts[0].samples_count > 10_000
+    assert any("disk was full" in note for note in result.parts[0].notes) or result.error.kind == "no-space"
 
 
 def test_a_disk_that_fills_during_the_run_ends_it_with_all_samples(agent, parts, small_disk) -> None:

@@ -173,8 +173,15 @@ def test_pickled_inputs_are_refused(agent, small_onnx, tmp_path) -> None:
     pytest.importorskip("onnxruntime")
     np.savez(tmp_path / "inputs.npz", x=np.array([print], dtype=object))
     result = agent.run(small_part(small_onnx, inputs=str(tmp_path / "inputs.npz")))
-    assert result.state == "failed"
+    assert result.error.kind == "input-rejected"
     assert "allow_pickle" in result.error.message
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"not an archive"])
+def test_an_inputs_file_that_is_none_is_refused(agent, small_onnx, tmp_path, content) -> None:
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "inputs.npz").write_bytes(content)
+    assert agent.run(small_part(small_onnx, inputs=str(tmp_path / "inputs.npz"))).error.kind == "input-rejected"
 
 
 def test_a_part_that_asks_for_what_the_runtime_does_not_do_is_a_bad_job(agent, small_onnx) -> None:
