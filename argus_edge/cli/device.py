@@ -154,7 +154,7 @@ def _way(entry: DeviceEntry) -> dict[str, Any]:
         "reached as": str(target),
         "through": list(target.jumps),
         "keys": [str(path) for path in target.identity_files if path.exists()]
-        + (["ssh agent"] if target.use_agent else []),
+        + (["ssh agent"] if target.agent else []),
         "known hosts": [str(path) for path in target.known_hosts_files if path.exists()],
     }
 

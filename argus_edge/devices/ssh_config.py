@@ -38,7 +38,7 @@ class Target:
     identity_files: tuple[Path, ...] = ()
     identities_configured: bool = False
     identities_only: bool = False
-    use_agent: bool = True
+    agent: Path | None = None
     jumps: tuple[str, ...] = ()
     host_key_alias: str | None = None
     known_hosts_files: tuple[Path, ...] = ()
@@ -167,7 +167,7 @@ def resolve(address: str, config: paramiko.SSHConfig, *, jumps: tuple[str, ...] 
         ),
         identities_configured=bool(identities),
         identities_only=options.get("identitiesonly", "no").lower() == "yes",
-        use_agent=options.get("identityagent", "").lower() != "none",
+        agent=_agent(options.get("identityagent")),
         jumps=jumps,
         host_key_alias=options.get("hostkeyalias"),
         hash_known_hosts=options.get("hashknownhosts", "no").lower() == "yes",
@@ -176,6 +176,16 @@ def resolve(address: str, config: paramiko.SSHConfig, *, jumps: tuple[str, ...] 
             *_files(options.get("globalknownhostsfile"), DEFAULT_SYSTEM_KNOWN_HOSTS),
         ),
     )
+
+
+def _agent(value: str | None) -> Path | None:
+    """Return the socket of the agent that the config names, the environment's by default; None for no agent."""
+    name = (value or "SSH_AUTH_SOCK").strip('"')
+    if name.lower() == "none":
+        return None
+    if name == "SSH_AUTH_SOCK" or name.startswith("$"):
+        name = os.environ.get(name.strip("${}"), "")
+    return Path(name).expanduser() if name else None
 
 
 def _jumps(value: str | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import errno
 import logging
 import shlex
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -316,28 +317,39 @@ def _let_in_without_key(target: Target, transport: paramiko.Transport, allowed: 
     return False
 
 
+class _Agent(paramiko.agent.AgentSSH):
+    """The user's SSH agent behind a given socket, every answer of which is waited for with a time-out."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        with contextlib.ExitStack() as undo:
+            sock = undo.enter_context(socket.socket(socket.AF_UNIX))
+            sock.settimeout(AUTH_S)
+            sock.connect(str(path))
+            self._connect(sock)  # type: ignore[attr-defined]
+            undo.pop_all()
+
+    def close(self) -> None:
+        """Give the socket back."""
+        self._close()  # type: ignore[attr-defined]
+
+
 @contextlib.contextmanager
 def _agent_keys(target: Target, notes: list[str]) -> Iterator[tuple[paramiko.PKey, ...]]:
-    """Keys of the user's SSH agent; an agent that does not answer in 5 s is passed over."""
-    if not target.use_agent:
+    """Keys of the user's SSH agent; one that is not there or does not answer is passed over."""
+    if target.agent is None:
         yield ()
         return
-    agents: list[paramiko.Agent] = []
-
-    def ask() -> None:
-        with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
-            agents.append(paramiko.Agent())
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(5.0)
-    if thread.is_alive():
-        notes.append("the SSH agent did not answer")
     try:
-        yield agents[0].get_keys() if agents else ()
+        agent = _Agent(target.agent)
+    except (paramiko.SSHException, OSError, EOFError, struct.error) as error:
+        notes.append(f"the SSH agent does not answer ({clean(str(error), limit=80) or type(error).__name__})")
+        yield ()
+        return
+    try:
+        yield agent.get_keys()
     finally:
-        for agent in agents:
-            agent.close()
+        agent.close()
 
 
 def _keys(target: Target, agent_keys: tuple[paramiko.PKey, ...], notes: list[str]) -> Iterator[paramiko.PKey]:

@@ -227,6 +227,27 @@ class TestKeys:
         config.write_text(text.replace(f"IdentityFile {sshd.user_key}", "IdentityFile none"))
         assert says_hello(config)
 
+    def test_the_agent_that_the_config_names(self, sshd, agent, monkeypatch):
+        agent(sshd.user_key)
+        path = os.environ["SSH_AUTH_SOCK"]
+        monkeypatch.setenv("SSH_AUTH_SOCK", "/nowhere")
+        config = sshd.config(name="named-agent")
+        text = (
+            config.read_text().replace("IdentityAgent none", f"IdentityAgent {path}").replace("IdentitiesOnly yes", "")
+        )
+        config.write_text(text.replace(f"IdentityFile {sshd.user_key}", "IdentityFile none"))
+        assert says_hello(config)
+
+    def test_an_agent_that_never_answers_is_passed_over(self, sshd, tmp_path, monkeypatch):
+        monkeypatch.setattr("argus_edge.devices.ssh_link.AUTH_S", 1.0)
+        with socket.socket(socket.AF_UNIX) as mute:
+            mute.bind(str(tmp_path / "mute.sock"))
+            mute.listen()
+            monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "mute.sock"))
+            config = sshd.config(name="mute-agent")
+            config.write_text(config.read_text().replace("IdentityAgent none", ""))
+            assert says_hello(config)
+
     def test_identities_only_keeps_the_agent_s_other_keys_back(self, sshd, agent, tmp_path):
         agent(sshd.user_key)
         stranger = make_key(tmp_path / "stranger")
