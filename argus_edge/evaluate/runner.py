@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import importlib.metadata
 import json
 import os
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from argus_edge._version import __version__
-from argus_edge.artifacts import read_file, write_artifact, write_text
+from argus_edge.artifacts import host_errors, read_file, write_artifact, write_text
 from argus_edge.errors import InputError, UsageError
 from argus_edge.evaluate.backends import BACKENDS, BackendOptions
 from argus_edge.evaluate.conditions import Condition, conditions_of
@@ -87,6 +89,32 @@ def evaluate(
     RunFailedError
         The model fails.
     """
+    with _claimed(settings.out):
+        return _evaluate(model, settings, prompts, say)
+
+
+@contextlib.contextmanager
+def _claimed(out: Path) -> Iterator[None]:
+    """Hold an output folder against a second run, and clear what a killed one left half-written in it."""
+    with host_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+        lock = open(out / ".lock", "w")  # noqa: SIM115 - held until the end, and by the kernel until a kill
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError(
+                "Another run is writing into this folder.",
+                where=str(out),
+                next_step="wait for it, or choose another --out",
+            ) from error
+        for folder in (out, *(out / "cache").glob("*")):
+            for part in folder.glob(".*.part"):
+                part.unlink(missing_ok=True)
+        yield
+
+
+def _evaluate(model: Resolved, settings: Settings, prompts: Prompts, say: Callable[[str], None]) -> EvalReport:
     store = Store(settings.cache or settings.out / "cache")
     threads = model.spec.threads
     prepared = {

@@ -214,6 +214,30 @@ main(["eval", "rule_models:Talker", "--data", "mine=" + sys.argv[1], "--perturb"
 """
 
 
+def test_two_runs_do_not_write_into_one_folder(painted, rule_models, tmp_path):
+    from argus_edge.evaluate.runner import _claimed
+
+    with _claimed(tmp_path / "out"), pytest.raises(UsageError, match="Another run"):
+        run("Colours", {"mine": painted}, tmp_path / "out")
+    assert run("Colours", {"mine": painted}, tmp_path / "out").cells
+
+
+def test_what_a_killed_run_left_half_written_is_cleared(painted, rule_models, tmp_path):
+    leftover = tmp_path / "out" / "cache" / "ab" / ".1234.npy.x.part"
+    leftover.parent.mkdir(parents=True)
+    leftover.write_bytes(b"half")
+    run("Colours", {"mine": painted}, tmp_path / "out")
+    assert not leftover.exists()
+
+
+def test_image_perturbations_do_not_apply_to_a_model_fed_by_features(painted, rule_models, tmp_path):
+    report = run("ById", {"mine": painted}, tmp_path / "out", perturb=SMALL)
+    (cell,) = report.cells
+    assert {m.modality for m in cell.measurements} == {"none", "text"}
+    assert cell.clean.headline == 1.0
+    assert any(skipped.what == "image perturbations" for skipped in report.skipped)
+
+
 def files(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
 

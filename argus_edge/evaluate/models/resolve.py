@@ -19,6 +19,7 @@ __all__ = ["Resolved", "resolve_model"]
 
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _COMPUTE = re.compile(r"cpu|cuda(:\d+)?")
+_WAY_OUT = "connect to the hub, or copy the model's folder here and give its path"
 # What a model's hash is over; documentation and images of a hub folder are not.
 _MODEL_FILES = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
 
@@ -122,7 +123,13 @@ def _torch(reference: str, compute: str, dtype: str, threads: int, revision: str
         raise UsageError(
             "torch sees no CUDA device.", where=compute, next_step="--compute cpu, or a CUDA build of torch"
         )
-    source = resolve(reference, revision=revision)
+    try:
+        source = resolve(reference, revision=revision)
+    except InputError as error:
+        if error.next_step and "--random-weights" in error.next_step:
+            # Sizing's way out is none here: capability wants the trained weights.
+            raise InputError(error.what, where=error.where, next_step=_WAY_OUT) from error
+        raise
     folder = _local_folder(source.location or source.source_id, source.revision)
     digest = hashlib.sha256()
     for path in _files(folder):

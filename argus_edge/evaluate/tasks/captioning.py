@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from argus_edge.evaluate.conditions import Condition
 from argus_edge.evaluate.metrics import CaptionReferences, interval_of_bleu, interval_of_ratio
+from argus_edge.evaluate.models.base import MAX_CAPTION_TOKENS
 from argus_edge.evaluate.store import Result
 from argus_edge.evaluate.tasks.base import (
     CannotDo,
@@ -40,7 +41,7 @@ class Captioning:
             [captions for captions in self._data.captions if captions], setting.frequencies
         )
         self.facts = CellFacts(
-            method="greedy generation",
+            method=f"greedy generation, at most {MAX_CAPTION_TOKENS} tokens",
             headline="mean of BLEU-4 and CIDEr/1.5 (at most 1)",
             chance=0.0,
             chance_is="none for captions",

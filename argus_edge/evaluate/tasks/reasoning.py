@@ -19,6 +19,7 @@ from argus_edge.evaluate.metrics import (
     score_answers,
 )
 from argus_edge.evaluate.metrics.answers import choose_answer
+from argus_edge.evaluate.models.base import MAX_ANSWER_TOKENS
 from argus_edge.evaluate.store import Result
 from argus_edge.evaluate.tasks.base import (
     CannotDo,
@@ -76,7 +77,13 @@ class Reasoning:
             prompts.append(job.prompts.id("answer", family))
         if given:
             prompts.append(job.prompts.id("choose" if "choose" in capabilities else "statement", family))
-        methods = (["free answers"] if free else []) + (["choice among answers"] if given else [])
+        methods = []
+        if free:
+            methods.append(f"free answers of at most {MAX_ANSWER_TOKENS} tokens")
+        if given:
+            methods.append("choice among answers")
+            ["choice among answers"] if given else []
+        )
         self.facts = CellFacts(
             method=" and ".join(methods),
             headline="Q->AR accuracy" if self._grouped else "accuracy",
