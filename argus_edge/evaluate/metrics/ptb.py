@@ -16,17 +16,18 @@ __all__ = ["split"]
 
 _RULES = [(re.compile(f"({pattern}){ahead}"), action) for pattern, ahead, action in RULES]
 
-# A rule may look across a space: markup, numbers (1 1/2, no. 5, 555 123 4567), dots (. . .), letters (plan B. The).
-_ACROSS = re.compile(r"<[A-Za-z/!?]|[0-9.)][ \u00a0][0-9.]|[A-Za-z]\.\s+[A-Z]")
+# White space that no rule looks across. Some do: markup, numbers (1 1/2, no. 5, 555 123 4567), dots (. . .), and letters
+# before a sentence (plan B. The).
+_BOUNDARY = re.compile(r"\s+(?![0-9.A-Z])|(?<![0-9.)\s])\s+")
 
 
 def split(text: str) -> list[str]:
     """Return the tokens of one line, punctuation included."""
-    if _ACROSS.search(text):
-        return list(_scan(text))
-    return [token for part in text.split() for token in _scan_cached(part)]
+    parts = [text] if "<" in text else _BOUNDARY.split(text)
+    return [token for part in parts for token in _scan(part)]
 
 
+@lru_cache(maxsize=1 << 16)
 def _scan(text: str) -> tuple[str, ...]:
     text += "\n"
     tokens: list[str] = []
@@ -46,6 +47,3 @@ def _scan(text: str) -> tuple[str, ...]:
         place += length
     lowered = [token.replace("\u00ad", "").lower() for token in tokens]
     return tuple(token for token in lowered if token)
-
-
-_scan_cached = lru_cache(maxsize=1 << 16)(_scan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import yaml
 
@@ -14,7 +14,7 @@ class PerturbationLine(NamedTuple):
     """One perturbation of a set and the severities that it is run at."""
 
     name: str
-    modality: str
+    modality: Literal["image", "text"]
     severities: tuple[int, ...]
 
 
