@@ -1,0 +1,90 @@
+"""A whole bench over SSH: the same report, nothing sent twice, and a link that is lost on the way."""
+
+import sys
+
+import pytest
+
+from argus_edge.bench import watching
+from argus_edge.bench.drive import Request, bench, prepare, resume
+from argus_edge.bench.plan import Options, scenario_of
+from argus_edge.devices.ssh import SshTransport
+from argus_edge.errors import DeviceUnreachableError
+from argus_edge.schema.agent import Warmup
+from argus_edge.schema.device import DeviceEntry
+from tests.support import sshd
+from tests.support.chaos import Chaos
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with sshd.serve(tmp_path_factory.mktemp("sshd")) as running:
+        yield running
+
+
+@pytest.fixture
+def board(server, tmp_path):
+    return DeviceEntry(name="board", host="board", python=sys.executable, home=str(tmp_path / "device"))
+
+
+def prepared(duration, model=None):
+    scenario = scenario_of("single-stream", duration=duration)
+    runtime = "null" if model is None else "auto"
+    return prepare(Request(model, Options(runtime=runtime, scenario=scenario, warmup=Warmup(fixed_calls=2))))
+
+
+def to(server, port=None):
+    config = server.config(name="config" if port is None else f"config-{port}", port=port)
+    return lambda entry: SshTransport(entry.host, config=config)
+
+
+def test_a_bench_over_ssh(server, board, store, squeezenet, hook):
+    first, second = hook(), hook()
+    outcome = bench(prepared(0.5, squeezenet), board, store, listener=first, connect=to(server))
+    assert outcome.error is None
+    assert outcome.report.device.name == "board"
+    assert outcome.report.measurements[0].figures.count >= 11
+    assert any("sent" in text for text in first.said)
+    bench(prepared(0.2, squeezenet), board, store, listener=second, connect=to(server))
+    assert not any("sent" in text for text in second.said)
+
+
+def steady(event):
+    return event.event == "phase" and event.phase == "steady"
+
+
+def test_a_link_that_is_lost_is_taken_up_again(server, board, store, hook):
+    with Chaos(server.port) as link:
+        listener = hook(steady, link.reset)
+        outcome = bench(prepared(3), board, store, listener=listener, connect=to(server, link.port))
+    assert outcome.error is None
+    assert outcome.report.measurements[0].state == "done"
+    assert any("trying again" in text for text in listener.said)
+    # No event comes twice, and none is missing.
+    kinds = [event.event for event in listener.events]
+    assert kinds.count("started") == kinds.count("ended") == 1
+
+
+def test_a_device_that_stays_away_leaves_the_run_to_itself(server, board, store, hook, monkeypatch):
+    monkeypatch.setattr(watching, "RETRY_S", (0.0,))
+    with Chaos(server.port) as link:
+
+        def vanish():
+            link.refuse()
+            link.reset()
+
+        with pytest.raises(DeviceUnreachableError) as caught:
+            bench(prepared(2), board, store, listener=hook(steady, vanish), connect=to(server, link.port))
+    assert caught.value.exit_code == 3
+    (record,) = store.list()
+    assert caught.value.next_step == f"argus-edge bench --resume {record.id}"
+    assert record.state == "detached"
+    report = resume(record, store, connect=to(server)).report
+    assert report.measurements[0].state == "done"
+
+
+def test_a_device_that_is_off(board, store):
+    closed = board.model_copy(update={"host": f"nobody@127.0.0.1:{sshd.free_port()}"})
+    with pytest.raises(DeviceUnreachableError) as caught:
+        bench(prepared(1), closed, store)
+    assert caught.value.exit_code == 3
+    assert store.list() == []
