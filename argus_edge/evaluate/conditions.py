@@ -56,8 +56,7 @@ def perturbation_lines(text: str) -> tuple[str, tuple[Perturbation, ...]]:
     if text in PERTURBATION_SETS:
         lines = PERTURBATION_SETS[text]
         return text, tuple(
-            Perturbation(name=line.name, modality=line.modality, severities=list(line.severities))  # type: ignore[arg-type]
-            for line in lines
+            Perturbation(name=line.name, modality=line.modality, severities=list(line.severities)) for line in lines
         )
     found: dict[str, Perturbation] = {}
     for part in text.split(","):
