@@ -82,8 +82,6 @@ class Reasoning:
             methods.append(f"free answers of at most {MAX_ANSWER_TOKENS} tokens")
         if given:
             methods.append("choice among answers")
-            ["choice among answers"] if given else []
-        )
         self.facts = CellFacts(
             method=" and ".join(methods),
             headline="Q->AR accuracy" if self._grouped else "accuracy",
