@@ -41,14 +41,13 @@ class CaptionVision(Piece):
     """Pixels to the keys and values that the decoder's cross-attention looks at, computed once per image."""
 
     def __init__(self, model: Any) -> None:
-        super().__init__()
+        super().__init__(model)
         self.vision_model = model.vision_model
         layers = model.text_decoder.bert.encoder.layer
         self.cross = torch.nn.ModuleList(
             module for layer in layers for module in (layer.crossattention.self.key, layer.crossattention.self.value)
         )
         self.heads = model.config.text_config.num_attention_heads
-        self._model = [model]
 
     def forward(self, pixel_values: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return keys and values alternately, each of shape (batch, heads, patches + 1, head_dim)."""
@@ -66,7 +65,7 @@ class CaptionVision(Piece):
         """Let the original decoder fill its own cross-attention cache."""
         from transformers import DynamicCache, EncoderDecoderCache
 
-        model = self._model[0]
+        model = self.original[0]
         embeds = model.vision_model(pixel_values=inputs[0]).last_hidden_state
         cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
         start = torch.full((embeds.shape[0], 1), model.config.text_config.bos_token_id)

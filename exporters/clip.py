@@ -29,10 +29,9 @@ class ImageTower(Piece):
     """Pixels to a unit-length embedding."""
 
     def __init__(self, model: Any) -> None:
-        super().__init__()
+        super().__init__(model)
         self.vision_model = model.vision_model
         self.visual_projection = model.visual_projection
-        self._model = [model]  # a list, so that the text tower is no submodule of this one
 
     def forward(self, pixel_values: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return image_embeds of shape (batch, projection)."""
@@ -41,17 +40,16 @@ class ImageTower(Piece):
 
     def reference(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Use ``CLIPModel.get_image_features``."""
-        return (_unit(self._model[0].get_image_features(pixel_values=inputs[0])),)
+        return (_unit(self.original[0].get_image_features(pixel_values=inputs[0])),)
 
 
 class TextTower(Piece):
     """Token ids to a unit-length embedding."""
 
     def __init__(self, model: Any) -> None:
-        super().__init__()
+        super().__init__(model)
         self.text_model = model.text_model
         self.text_projection = model.text_projection
-        self._model = [model]
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return text_embeds of shape (batch, projection)."""
@@ -60,7 +58,7 @@ class TextTower(Piece):
 
     def reference(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Use ``CLIPModel.get_text_features``."""
-        return (_unit(self._model[0].get_text_features(input_ids=inputs[0], attention_mask=inputs[1])),)
+        return (_unit(self.original[0].get_text_features(input_ids=inputs[0], attention_mask=inputs[1])),)
 
 
 def _unit(features: Any) -> torch.Tensor:

@@ -11,13 +11,14 @@ import numpy as np
 
 from argus_edge.artifacts import atomic_open, sha256_file
 from argus_edge.exporters.calibration import Calibration, calibrated
-from argus_edge.exporters.counting import combine, count_flop_counter_mode, count_fvcore
+from argus_edge.exporters.counting import Counts, combine, count_flop_counter_mode, count_fvcore, skeleton
 from argus_edge.exporters.format import Converted, Format, Request, Runner, example_inputs
-from argus_edge.exporters.golden import Case, made_up, run_exported, run_original, sample_count, stack
+from argus_edge.exporters.golden import Case, made_up, run_exported, run_original, samples_per_case, stack
 from argus_edge.exporters.onnx_profile import graph_macs
 from argus_edge.exporters.parity import LIMITS, compare_output
 from argus_edge.exporters.plan import Arrays, ComponentPlan, Piece
 from argus_edge.exporters.weights import randomise
+from argus_edge.onnx_macs import GraphCost
 from argus_edge.schema.bundle import (
     BundleFile,
     Component,
@@ -29,6 +30,8 @@ from argus_edge.schema.bundle import (
 )
 
 Say = Callable[[str], None]
+# The exported graph is run once to be walked, at the lengths at which the original is counted; above this, not.
+GRAPH_MACS = 500_000_000_000
 
 
 @dataclass(frozen=True)
@@ -65,15 +68,21 @@ def export_component(job: ComponentJob, piece: Piece, say: Say) -> Component:
     params = sum(parameter.numel() for parameter in piece.parameters())
     say(f"{plan.name}: {params / 1e6:.1f} M parameters")
     cases: list[Case] = []
-    counts: list[tuple[dict[str, int], int, tuple[int, int, dict[str, int]] | str]] = []
+    counts: list[Counts] = []
+    notes: list[str] = []
     if job.check:
-        cases = golden_cases(job, plan, piece, sample_count(job.precision, params))
+        bare = skeleton(piece)
+        counts = [count_original(plan, bare, dims) for dims in plan.mac_dims]
+        macs = [count_flop_counter_mode(bare, example_inputs(plan, dims)) for dims in plan.cases]
+        samples = samples_per_case(job.precision, macs)
+        if 0 in samples:
+            notes.append(f"compared at {len(samples) - samples.count(0)} of {len(samples)} shapes: too large for more")
+        cases = golden_cases(job, plan, piece, samples)
         say(f"{plan.name}: original run at {len(cases)} shapes")
-        counts = count_original(plan, piece)
     target = job.folder / plan.name
     target.mkdir()
-    samples = tuple(sample for case in cases for sample in case.inputs)
-    request = Request(job.precision, job.opset, samples, job.fp16_embeddings)
+    seen = tuple(sample for case in cases for sample in case.inputs)
+    request = Request(job.precision, job.opset, seen, job.fp16_embeddings)
     converted = job.file_format.convert(piece, plan, request, target)
     del piece
     gc.collect()
@@ -101,22 +110,24 @@ def export_component(job: ComponentJob, piece: Piece, say: Say) -> Component:
         parity=parity,
         params=params,
         weight_bytes=facts.weight_bytes,
-        macs=[combine_counts(plan, converted, *count) for count in counts],
+        macs=[count_graph(plan, converted, count) for count in counts],
         ops=facts.ops,
         opset=facts.opset,
         opset_imports=facts.opset_imports,
         ir_version=facts.ir_version,
         converter=converted.converter,
-        notes=[*plan.notes, *converted.notes],
+        notes=[*plan.notes, *notes, *converted.notes],
     )
 
 
-def golden_cases(job: ComponentJob, plan: ComponentPlan, piece: Piece, samples: int) -> list[Case]:
+def golden_cases(job: ComponentJob, plan: ComponentPlan, piece: Piece, samples: Sequence[int]) -> list[Case]:
     """Make golden inputs at the plan's shapes and run the original on them."""
     cases = []
-    for index, dims in enumerate(plan.cases):
+    for index, (dims, count) in enumerate(zip(plan.cases, samples, strict=True)):
+        if not count:
+            continue
         origin = "random"
-        inputs = made_up(plan, dims, samples if index == 0 else 1, job.seed + 100 * index)
+        inputs = made_up(plan, dims, count, job.seed + 100 * index)
         if index == 0 and job.calibration:
             inputs, origin = calibrated(plan, dims, inputs, job.calibration, job.bindings)
         outputs = run_original(piece, plan, inputs)
@@ -126,36 +137,29 @@ def golden_cases(job: ComponentJob, plan: ComponentPlan, piece: Piece, samples: 
     return cases
 
 
-def count_original(
-    plan: ComponentPlan, piece: Piece
-) -> list[tuple[dict[str, int], int, tuple[int, int, dict[str, int]] | str]]:
-    """Count the original's MACs at the plan's lengths by the two counters that need the module."""
-    counts = []
-    for dims in plan.mac_dims:
-        tensors = example_inputs(plan, dims)
-        fvcore: tuple[int, int, dict[str, int]] | str
-        try:
-            fvcore = count_fvcore(piece, tensors)
-        except ImportError:
-            fvcore = 'not installed (pip install "argus-edge[export]")'
-        except Exception as error:
-            fvcore = f"cannot trace this component: {str(error).splitlines()[0][:200]}"
-        counts.append((dims, count_flop_counter_mode(piece, tensors), fvcore))
-    return counts
+def count_original(plan: ComponentPlan, bare: Piece, dims: dict[str, int]) -> Counts:
+    """Count the original's MACs at some lengths by the two counters that need the module."""
+    tensors = example_inputs(plan, dims)
+    fvcore: tuple[int, int, dict[str, int]] | str
+    try:
+        fvcore = count_fvcore(bare, tensors)
+    except ImportError:
+        fvcore = 'not installed (pip install "argus-edge[export]")'
+    except Exception as error:
+        fvcore = f"cannot trace this component: {str(error).splitlines()[0][:200]}"
+    return Counts(dims, count_flop_counter_mode(bare, tensors), fvcore)
 
 
-def combine_counts(
-    plan: ComponentPlan,
-    converted: Converted,
-    dims: dict[str, int],
-    flop_counter: int,
-    fvcore: tuple[int, int, dict[str, int]] | str,
-) -> MacCount:
+def count_graph(plan: ComponentPlan, converted: Converted, counts: Counts) -> MacCount:
     """Add the exported graph's own count to the original's."""
-    graph = None
-    if converted.file.suffix == ".onnx":
-        graph = graph_macs(converted.file, plan, dims)
-    return combine(dims, flop_counter, graph, fvcore)
+    graph: GraphCost | str
+    if converted.file.suffix != ".onnx":
+        graph = "this format has no ONNX graph to walk"
+    elif counts.flop_counter > GRAPH_MACS:
+        graph = f"not walked: one call takes {counts.flop_counter / 1e9:.0f} GMAC"
+    else:
+        graph = graph_macs(converted.file, plan, counts.dims)
+    return combine(counts.dims, counts.flop_counter, graph, counts.fvcore)
 
 
 def check(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections import Counter
+from dataclasses import dataclass
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from argus_edge.exporters.plan import Piece
@@ -22,21 +23,41 @@ FVCORE_EXTRAS = ("layer_norm", "batch_norm", "group_norm", "adaptive_avg_pool2d"
 _PRODUCTS = ("conv", "attention", "matmul", "bmm", "addmm", "einsum")
 
 
-def count_flop_counter_mode(piece: Piece, inputs: tuple[torch.Tensor, ...]) -> int:
-    """Return MACs as half of what torch's ``FlopCounterMode`` counts with eager attention; nothing is computed."""
-    fake = FakeTensorMode(allow_non_fake_inputs=True)
-    with torch.no_grad(), fake, FlopCounterMode(display=False) as counter:
-        piece(*(fake.from_tensor(tensor) for tensor in inputs))
+@dataclass(frozen=True)
+class Counts:
+    """What the counters that need the module found; ``fvcore`` is a reason where it could not count."""
+
+    dims: dict[str, int]
+    flop_counter: int
+    fvcore: tuple[int, int, dict[str, int]] | str
+
+
+def skeleton(piece: Piece) -> Piece:
+    """Return a copy of a piece whose tensors have shapes and no values: running it computes nothing."""
+    tensors = [*piece.parameters(), *piece.buffers()]
+    for original in piece.original:
+        tensors += [*original.parameters(), *original.buffers()]
+    bare: dict[int, object] = {}
+    for tensor in tensors:
+        empty = torch.empty_like(tensor, device="meta")
+        bare[id(tensor)] = torch.nn.Parameter(empty, False) if isinstance(tensor, torch.nn.Parameter) else empty
+    return copy.deepcopy(piece, bare)
+
+
+def count_flop_counter_mode(bare: Piece, inputs: tuple[torch.Tensor, ...]) -> int:
+    """Return MACs as half of what torch's ``FlopCounterMode`` counts with eager attention on a :func:`skeleton`."""
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        bare(*(tensor.to("meta") for tensor in inputs))
     return int(counter.get_total_flops()) // 2
 
 
-def count_fvcore(piece: Piece, inputs: tuple[torch.Tensor, ...]) -> tuple[int, int, dict[str, int]]:
-    """Return fvcore's count, the part of it that is no matrix product, and the products that it skipped."""
+def count_fvcore(bare: Piece, inputs: tuple[torch.Tensor, ...]) -> tuple[int, int, dict[str, int]]:
+    """Return fvcore's count on a :func:`skeleton`, the part that is no matrix product, and the products it skipped."""
     from fvcore.nn import FlopCountAnalysis
 
     with torch.no_grad(), warnings.catch_warnings(), quiet():
         warnings.simplefilter("ignore")
-        analysis = FlopCountAnalysis(piece, inputs)
+        analysis = FlopCountAnalysis(bare, tuple(tensor.to("meta") for tensor in inputs))
         analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
         total = int(analysis.total())
         by_operator = analysis.by_operator()
@@ -49,7 +70,7 @@ def count_fvcore(piece: Piece, inputs: tuple[torch.Tensor, ...]) -> tuple[int, i
 def combine(
     lengths: dict[str, int],
     flop_counter: int,
-    graph: GraphCost | None,
+    graph: GraphCost | str,
     fvcore: tuple[int, int, dict[str, int]] | str,
 ) -> MacCount:
     """Put the three counts together with the reasons for what they disagree on.
@@ -57,14 +78,14 @@ def combine(
     Parameters
     ----------
     graph
-        The ONNX graph's cost; None for a format that has no such graph.
+        The ONNX graph's cost; a string is the reason why it was not walked.
     fvcore
         As from :func:`count_fvcore`; a string is the reason why it could not count.
     """
     counts: dict[str, int | None] = {"flop_counter_mode": flop_counter, "onnx_graph": None, "fvcore": None}
     reasons: list[str] = []
-    if graph is None:
-        reasons.append("onnx_graph: this format has no ONNX graph to walk")
+    if isinstance(graph, str):
+        reasons.append(f"onnx_graph: {graph}")
     else:
         counts["onnx_graph"] = graph.macs
         if graph.uncounted:

@@ -29,7 +29,7 @@ from argus_edge.exporters.source import ModelSource, resolve, unsupported
 from argus_edge.exporters.stored import store
 from argus_edge.exporters.weights import load_model
 from argus_edge.schema.base import Source
-from argus_edge.schema.bundle import BundleManifest, Component, Precision
+from argus_edge.schema.bundle import BundleManifest, Component, Generation, Precision, UnitOfWork
 
 PACKAGES = (
     "torch",
@@ -41,6 +41,7 @@ PACKAGES = (
     "ai-edge-litert",
     "optimum-onnx",
 )
+CACHE_NAMES = ("past_key", "past_value", "present_key", "present_value")
 Say = Callable[[str], None]
 
 
@@ -145,7 +146,8 @@ def build(
     """Export every component into ``folder`` and return the manifest."""
     load_dtype = storage_dtype(source, options.precision)
     capacity.check_memory(source, family, options.precision, load_dtype)
-    unit_of_work, generation = family.unit_of_work(), family.generation()
+    unit_of_work = renamed_steps(family.unit_of_work(), file_format.tensor_name)
+    generation = renamed_cache(family.generation(), file_format.tensor_name)
     processor = copy_processor(source, folder)
     calibration = Calibration()
     if options.calibration is not None:
@@ -212,6 +214,24 @@ def build(
         warnings=warnings,
         sources=[Source(name=source.source_id, revision=source.revision)],
     )
+
+
+def renamed_steps(work: UnitOfWork, rename: Callable[[str], str]) -> UnitOfWork:
+    """Return a unit of work whose bindings name tensors as the files do."""
+    steps = []
+    for step in work.steps:
+        parts = {target: source.partition(".") for target, source in step.bindings.items()}
+        fed = {rename(target): f"{component}.{rename(output)}" for target, (component, _, output) in parts.items()}
+        steps.append(step.model_copy(update={"bindings": fed}))
+    return work.model_copy(update={"steps": steps})
+
+
+def renamed_cache(generation: Generation | None, rename: Callable[[str], str]) -> Generation | None:
+    """Return how to generate with the cache's tensors named as in the files."""
+    if generation is None:
+        return None
+    names = {field: rename(getattr(generation.kv, field)) for field in CACHE_NAMES}
+    return generation.model_copy(update={"kv": generation.kv.model_copy(update=names)})
 
 
 def storage_dtype(source: ModelSource, precision: Precision) -> torch.dtype:

@@ -73,6 +73,10 @@ class Format(ABC):
         """Return the plan as this format can carry it out."""
         return plan
 
+    def tensor_name(self, name: str) -> str:
+        """Return a tensor's name as this format can write it."""
+        return name
+
     @abstractmethod
     def convert(self, piece: Piece, plan: ComponentPlan, request: Request, folder: Path) -> Converted:
         """Write the component's file into ``folder``. May change ``piece``: nothing is computed with it afterwards."""
@@ -93,7 +97,13 @@ class Format(ABC):
 def example_inputs(plan: ComponentPlan, lengths: dict[str, int]) -> tuple[torch.Tensor, ...]:
     """Return made-up inputs as tensors, in the plan's order."""
     arrays = plan.finish(make_inputs(plan.inputs, lengths))
-    return tuple(torch.from_numpy(arrays[spec.name]) for spec in plan.inputs)
+    return as_tensors(plan, arrays)
+
+
+def as_tensors(plan: ComponentPlan, arrays: Arrays) -> tuple[torch.Tensor, ...]:
+    """Return named inputs as tensors in the plan's order; integers as the original takes them, in 64 bits."""
+    tensors = (torch.from_numpy(arrays[spec.name]) for spec in plan.inputs)
+    return tuple(tensor if tensor.is_floating_point() else tensor.long() for tensor in tensors)
 
 
 def as_arrays(plan: ComponentPlan, outputs: tuple[torch.Tensor, ...]) -> Arrays:

@@ -40,10 +40,9 @@ class Vision(Piece):
     """Pixels to image features in the decoder's space."""
 
     def __init__(self, model: Any) -> None:
-        super().__init__()
+        super().__init__(model)
         self.vision_tower = model.model.vision_tower
         self.projector = model.model.multi_modal_projector
-        self._model = [model]
 
     def forward(self, pixel_values: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return image_features of shape (images, tokens per image, width)."""
@@ -51,7 +50,7 @@ class Vision(Piece):
 
     def reference(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Use ``Gemma3ForConditionalGeneration.get_image_features``."""
-        features = self._model[0].get_image_features(pixel_values=inputs[0])
+        features = self.original[0].get_image_features(pixel_values=inputs[0])
         return (getattr(features, "pooler_output", features),)
 
 
@@ -59,13 +58,12 @@ class Decoder(Piece):
     """Tokens, image features and the past to the next token's logits and the longer past."""
 
     def __init__(self, model: Any) -> None:
-        super().__init__()
+        super().__init__(model)
         self.language_model = model.model.language_model
         self.lm_head = model.lm_head
         self.image_token = model.config.image_token_id
         self.vocab_size = model.config.text_config.vocab_size
         self.window = model.config.text_config.sliding_window
-        self._model = [model]
 
     def embed(self, input_ids: torch.Tensor, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the input embeddings and where they are an image's."""
@@ -97,7 +95,7 @@ class Decoder(Piece):
     def reference(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Use ``Gemma3Model.forward`` with transformers' own cache and masks."""
         input_ids, attention_mask, features, *past = inputs
-        model = self._model[0].model
+        model = self.original[0].model
         embeds, is_image = self.embed(input_ids, features)
         # The original reads token types from the start of the sequence, the past included.
         types = torch.nn.functional.pad(is_image.long(), (past[0].shape[2], 0))

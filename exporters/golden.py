@@ -10,14 +10,14 @@ import numpy as np
 import torch
 
 from argus_edge.bundles import make_inputs
-from argus_edge.exporters.format import Runner, as_arrays
+from argus_edge.exporters.format import Runner, as_arrays, as_tensors
 from argus_edge.exporters.plan import Arrays, ComponentPlan, Piece
 from argus_edge.schema.bundle import Precision
 
 # Arm and x86 round and saturate int8 differently: a board needs enough samples to tell that from a broken file.
 QUANTISED_SAMPLES, FLOAT_SAMPLES = 32, 4
-# Beyond this many parameters one call takes seconds to minutes on a workstation's CPU.
-LARGE, LARGE_SAMPLES = 1_000_000_000, 4
+# Multiply-accumulates that the original is run for at most (and the exported file as often): minutes on two cores.
+MAC_BUDGET = 3_000_000_000_000
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,23 @@ class Case:
     outputs: tuple[Arrays, ...]
 
 
-def sample_count(precision: Precision, params: int) -> int:
-    """Return how many samples the first golden shape gets."""
+def samples_per_case(precision: Precision, macs: Sequence[int]) -> list[int]:
+    """Return how many samples each golden shape gets: many for the first, one for the others.
+
+    Parameters
+    ----------
+    macs
+        Multiply-accumulates of one call at each shape. Large models get fewer samples, and shapes that do not fit
+        into the budget get none; the first always gets one.
+    """
     wanted = FLOAT_SAMPLES if precision in ("fp32", "fp16") else QUANTISED_SAMPLES
-    return min(wanted, LARGE_SAMPLES) if params > LARGE else wanted
+    left = MAC_BUDGET - sum(macs[1:])
+    first = max(1, min(wanted, left // max(1, macs[0])))
+    counts, spent = [first], first * macs[0]
+    for cost in macs[1:]:
+        spent += cost
+        counts.append(1 if spent <= MAC_BUDGET else 0)
+    return counts
 
 
 def made_up(plan: ComponentPlan, dims: dict[str, int], samples: int, seed: int) -> tuple[Arrays, ...]:
@@ -44,10 +57,7 @@ def made_up(plan: ComponentPlan, dims: dict[str, int], samples: int, seed: int) 
 @torch.no_grad()
 def run_original(piece: Piece, plan: ComponentPlan, inputs: Sequence[Arrays]) -> tuple[Arrays, ...]:
     """Return what the original model computes for each sample."""
-    return tuple(
-        as_arrays(plan, piece.reference(*(torch.from_numpy(sample[spec.name]) for spec in plan.inputs)))
-        for sample in inputs
-    )
+    return tuple(as_arrays(plan, piece.reference(*as_tensors(plan, sample))) for sample in inputs)
 
 
 def run_exported(run: Runner, plan: ComponentPlan, inputs: Sequence[Arrays]) -> tuple[Arrays, ...]:

@@ -95,6 +95,8 @@ def to_static_int8(path: Path, samples: tuple[Arrays, ...]) -> tuple[str, ...]:
         per_channel=True,
         activation_type=QuantType.QUInt8,
         weight_type=QuantType.QUInt8,
+        # Products of two activations (attention) stay in fp32: their range differs too much from call to call.
+        extra_options={"MatMulConstBOnly": True},
     )
     prepared.unlink()
     target.replace(path)

@@ -51,8 +51,11 @@ def run_shapes(path: Path, model: onnx.ModelProto, inputs: Arrays) -> dict[str, 
         node = nodes.get(name.removesuffix("_kernel_time"))
         if node is None or not name.endswith("_kernel_time"):
             continue
-        made = [output for output in node.output if output]
-        shapes.update(zip(made, _shapes(event, "output_type_shape"), strict=False))
+        # Inputs too: some that come from nodes which onnxruntime drops (a Cast to the same type) appear nowhere else.
+        for names, key in ((node.input, "input_type_shape"), (node.output, "output_type_shape")):
+            listed, present = _shapes(event, key), [value for value in names if value]
+            if len(listed) == len(present):
+                shapes.update(zip(present, listed, strict=True))
     return shapes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +25,14 @@ Arrays = dict[str, np.ndarray]
 
 
 class Piece(nn.Module):
-    """A component as a module: tensors in, a tuple of tensors out, in the order of the plan's inputs and outputs."""
+    """A component as a module: tensors in, a tuple of tensors out, in the order of the plan's inputs and outputs.
+
+    ``original`` holds the whole model where ``reference`` calls it; a list, so that it is no submodule of the piece.
+    """
+
+    def __init__(self, original: nn.Module | None = None) -> None:
+        super().__init__()
+        self.original: list[Any] = [] if original is None else [original]
 
     def reference(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Compute the same by the original model's own public call, for the comparison; ``forward`` by default."""
@@ -64,7 +71,6 @@ class ComponentPlan:
     build: Callable[[Any], Piece]
     finish: Callable[[Arrays], Arrays] = lambda arrays: arrays
     notes: tuple[str, ...] = ()
-    keep_fp16_io: tuple[str, ...] = field(default=())
 
 
 class Family(ABC):

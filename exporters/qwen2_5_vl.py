@@ -119,11 +119,10 @@ class Decoder(Piece):
     """Tokens, their three-axis positions, image features and the past to logits and the longer past."""
 
     def __init__(self, model: Any) -> None:
-        super().__init__()
+        super().__init__(model)
         self.language_model = model.model.language_model
         self.lm_head = model.lm_head
         self.image_token = model.config.image_token_id
-        self._model = [model]
 
     def embed(self, input_ids: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
         """Return the input embeddings with image features in their places."""

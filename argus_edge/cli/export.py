@@ -70,7 +70,8 @@ def export(
     except ModuleNotFoundError as error:
         raise MissingDependencyError(str(error.name), "export", needed_for="Exporting") from error
     from argus_edge.artifacts import dump_artifact
-    from argus_edge.cli.inspect import bundle_table
+    from argus_edge.bench.models import resolve_model
+    from argus_edge.inspection import text
 
     target = out or Path(f"{Path(model).name}-{precision}")
     manifest = export_model(
@@ -97,4 +98,4 @@ def export(
     if json_path:
         emit_json(dump_artifact(manifest), json_path)
     if json_path != "-":
-        click.echo(bundle_table(manifest))
+        click.echo(text(resolve_model(str(target))))

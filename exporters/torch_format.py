@@ -1,0 +1,84 @@
+"""Torch exported programs (.pt2), for hosts that run torch itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+
+from argus_edge.exporters.format import Converted, FileFacts, Format, Request, Runner, example_inputs
+from argus_edge.exporters.onnx_format import dynamic_shapes
+from argus_edge.exporters.plan import Arrays, ComponentPlan, Piece
+from argus_edge.exporters.quiet import quiet
+from argus_edge.schema.bundle import Precision
+
+
+class HalfPiece(Piece):
+    """A piece in fp16 whose inputs and outputs stay fp32, except for a decoder's keys and values."""
+
+    def __init__(self, piece: Piece, plan: ComponentPlan) -> None:
+        super().__init__()
+        self.piece = piece.half()
+        self.plan = plan
+
+    def forward(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Narrow floating inputs, run, widen floating outputs."""
+        halved = (tensor.half() if tensor.is_floating_point() else tensor for tensor in inputs)
+        return tuple(tensor.float() if tensor.is_floating_point() else tensor for tensor in self.piece(*halved))
+
+
+class TorchFormat(Format):
+    """``torch.export`` programs."""
+
+    name: ClassVar[str] = "torch"
+    suffix: ClassVar[str] = ".pt2"
+    precisions: ClassVar[tuple[Precision, ...]] = ("fp32", "fp16")
+
+    def convert(self, piece: Piece, plan: ComponentPlan, request: Request, folder: Path) -> Converted:
+        """Export with dynamic axes and save."""
+        path = folder / f"{plan.name}.pt2"
+        notes: tuple[str, ...] = ()
+        shapes = dynamic_shapes(piece, plan)
+        module: Piece = piece
+        if request.precision == "fp16":
+            module = HalfPiece(piece, plan)
+            shapes = dynamic_shapes(module, plan)
+            notes = ("weights and arithmetic in fp16; inputs and outputs in fp32",)
+        named = torch.export.Dim.DYNAMIC
+        free = torch.utils._pytree.tree_map(lambda axis: named if isinstance(axis, str) else axis, shapes)
+        with quiet(), torch.no_grad():
+            program = torch.export.export(
+                module, example_inputs(plan, plan.trace_dims), dynamic_shapes=free, strict=False
+            )
+            torch.export.save(program, path)
+        return Converted(path, (), f"torch.export {torch.__version__}", notes)
+
+    def runner(self, path: Path, plan: ComponentPlan) -> Runner:
+        """Return a function that runs the program."""
+        program = torch.export.load(path).module()
+        names = [spec.name for spec in plan.outputs]
+
+        @torch.no_grad()
+        def run(arrays: Arrays) -> Arrays:
+            outputs = program(*(torch.from_numpy(arrays[spec.name]) for spec in plan.inputs))
+            return {name: tensor.numpy() for name, tensor in zip(names, outputs, strict=True)}
+
+        return run
+
+    def runtime(self) -> str:
+        """Return torch's version."""
+        return f"torch {torch.__version__}"
+
+    def facts(self, converted: Converted) -> FileFacts:
+        """Read operators and the size of the constants from the program."""
+        program = torch.export.load(converted.file)
+        ops = Counter(
+            str(node.target).removesuffix(".default")
+            for node in program.graph.nodes
+            if node.op == "call_function" and "aten" in str(node.target)
+        )
+        kept = {id(t): t for t in [*program.state_dict.values(), *program.constants.values()] if hasattr(t, "numel")}
+        size = sum(tensor.numel() * tensor.element_size() for tensor in kept.values())
+        return FileFacts(size, dict(ops.most_common()), {})
