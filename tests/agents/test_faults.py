@@ -166,6 +166,48 @@ def test_a_worker_that_passes_its_memory_limit_is_ended(broken, parts, tmp_path)
     assert result.parts[0].samples_count > 0
 
 
+@pytest.fixture
+def little_memory():
+    """A memory cgroup of 160 MB, version 1 or 2."""
+    root = Path("/sys/fs/cgroup")
+    parent, limit = (root, "memory.max") if (root / "cgroup.controllers").exists() else (root / "memory", None)
+    group = parent / f"argus-edge-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / (limit or "memory.limit_in_bytes")).write_text(str(160 << 20))
+    except OSError as error:
+        pytest.skip(f"cannot make a memory cgroup here: {error}")
+    yield group
+    for _ in range(100):
+        try:
+            group.rmdir()
+            break
+        except OSError:
+            time.sleep(0.05)
+
+
+def test_a_worker_that_the_kernel_kills_for_memory_is_named_so(broken, parts, tmp_path, little_memory) -> None:
+    model = tmp_path / "m.onnx"
+    model.touch()
+    broken.environment["FAKE_FAULT"] = "memory-run"
+    plain = broken.argv
+
+    def within_the_group(*arguments):
+        inner = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
+        return ["/bin/sh", "-c", inner, str(little_memory), *plain(*arguments)]
+
+    broken.argv = within_the_group
+    broken.start(parts.onnx(model, scenario={"duration_s": 5.0, "min_calls": 64}), parts.null())
+    broken.argv = plain
+    broken.follow()
+    result = broken.result()
+    assert result.error.kind == "out-of-memory", result.error
+    assert "kernel" in result.error.message
+    assert result.parts[0].samples_count > 0
+    # The supervisor was spared and went on.
+    assert result.parts[1].state == "done"
+
+
 # ---------------------------------------------------------------- SIGKILL
 
 
