@@ -182,7 +182,7 @@ def fit(
 ) -> None:
     """Calibrate on labelled SCORES.csv; several files are several judges' scores of the same items, used together."""
     from argus_edge.artifacts import dump_artifact, write_artifact
-    from argus_edge.judge.calibration import fit_calibration
+    from argus_edge.judge.calibration import expected_fit_seconds, fit_calibration
     from argus_edge.judge.evaluation import method_names
     from argus_edge.judge.table import join_tables
     from argus_edge.judge.text import calibration_text
@@ -190,6 +190,9 @@ def fit(
     _alpha(alpha)
     (name,) = method_names(method)[:1]
     table = join_tables(_tables(files, scale, labels, judges, floor))
+    seconds = expected_fit_seconds(name, len(table))
+    if seconds > 5:
+        say(f"fitting {name} to {len(table)} rows: about {seconds:.0f} s")
     calibration = fit_calibration(
         table,
         method=name,

@@ -173,6 +173,8 @@ def choose_rounds(
     rng: np.random.Generator,
 ) -> int:
     """Return the number of rounds with the shortest calibrated intervals on left-out folds (0: do not boost)."""
+    if len(labels) < 4 * folds:
+        return 0
     parts = np.array_split(rng.permutation(len(labels)), folds)
     lengths = np.zeros(rounds + 1)
     data = features.astype(np.float32)

@@ -25,7 +25,15 @@ from argus_edge.schema.judge import Group, JudgeCalibration, TaskReport
 
 Array = NDArray[Any]
 
-__all__ = ["Applied", "applied_summary", "apply_calibration", "fit_calibration", "out_of_sample", "with_labels_needed"]
+__all__ = [
+    "Applied",
+    "applied_summary",
+    "apply_calibration",
+    "expected_fit_seconds",
+    "fit_calibration",
+    "out_of_sample",
+    "with_labels_needed",
+]
 
 _FOLDS = 5
 _FEWEST_FOR_DRIFT = 30
@@ -51,16 +59,15 @@ def with_labels_needed(
     by: str | None,
     wanted: float,
     seed: int,
-    repeats: int = 3,
 ) -> list[TaskReport]:
     """Add to each task how many labelled rows the wanted mean width takes.
 
-    The method is fitted to an eighth, a quarter, a half and all of four fifths of the rows, ``repeats`` times; widths
-    are those of the rows left out.
+    The method is fitted to an eighth, a quarter, a half and all of four fifths of the rows, three times (once where a
+    fit is slow); widths are those of the rows left out.
     """
     tasks = np.array(task_names(table, by), dtype=object)
     points: dict[str, list[tuple[int, float]]] = {report.task: [] for report in reports}
-    for repeat in range(repeats):
+    for repeat in range(_repeats(name)):
         order = np.random.default_rng([seed, 3, repeat]).permutation(len(table))
         held, pool = order[: len(table) // 5], order[len(table) // 5 :]
         for size in sizes_of(len(pool)):
@@ -81,6 +88,16 @@ def with_labels_needed(
         needed, note = labels_for(report.width_adjusted, report.rows, slope, wanted)
         result.append(report.model_copy(update={"labels_needed": needed, "labels_note": note}))
     return result
+
+
+def _repeats(method: str) -> int:
+    return 3 if METHODS[method].cost <= 0.1 else 1
+
+
+def expected_fit_seconds(method: str, rows: int) -> float:
+    """Say roughly how long :func:`fit_calibration` takes: one fit to all rows, five to four fifths, the curve's."""
+    fits = 1 + _FOLDS * 0.8 + _repeats(method) * 0.8 * (1 + 1 / 2 + 1 / 4 + 1 / 8)
+    return float(METHODS[method].cost * rows / 1000 * fits)
 
 
 def fit_calibration(
@@ -228,8 +245,7 @@ def apply_calibration(calibration: JudgeCalibration, table: JudgeTable, *, where
             where=f"{where}; {table.path}",
             next_step="fit a calibration for this judge, or name it with --judge where the file does not",
         )
-    fitted = _load(calibration, where)
-    intervals, numbers = fitted.intervals(table)
+    fitted, intervals, numbers = _predict(calibration, table, where)
     readable = table.readable
     reasons = []
     for row, number in enumerate(numbers):
@@ -248,19 +264,22 @@ def apply_calibration(calibration: JudgeCalibration, table: JudgeTable, *, where
     return Applied(table, intervals, [names[number] for number in numbers], reasons, warnings)
 
 
-def _load(calibration: JudgeCalibration, where: str) -> Fitted:
+def _predict(calibration: JudgeCalibration, table: JudgeTable, where: str) -> tuple[Fitted, Intervals, Array]:
+    """Rebuild the method and use it; a state that does not fit the table's features shows only in use."""
     try:
         grouping = Grouping.from_state(calibration.by, decode(calibration.grouping))
         method = METHODS[calibration.method](Scale(calibration.levels), calibration.alpha, len(grouping.names))
         if calibration.by == DIFFICULTY and grouping.tree is None:
             raise ValueError("the groups by difficulty have no tree")  # noqa: TRY301
-        return Fitted(grouping, method.load(decode(calibration.state)))
+        fitted = Fitted(grouping, method.load(decode(calibration.state)))
+        intervals, groups = fitted.intervals(table)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(
             f"The calibration's state does not hold together: {type(error).__name__}: {error}."[:400],
             where=where,
             next_step="fit it again",
         ) from error
+    return fitted, intervals, groups
 
 
 def _drift(calibration: JudgeCalibration, table: JudgeTable, where: str) -> list[str]:

@@ -14,12 +14,17 @@ from argus_edge.judge.trees import Forest
 
 Array = NDArray[Any]
 
-__all__ = ["DIFFICULTY", "Grouping", "difficulty_rows"]
+__all__ = ["DIFFICULTY", "Grouping", "difficulty_rows", "group_name"]
 
 DIFFICULTY = "difficulty"
 _MAX_GROUPS = 10_000
 _DIFFICULTY_SHARE = 0.2
 _NAMES = {1: ["all"], 2: ["easy", "hard"], 3: ["easy", "medium", "hard"]}
+
+
+def group_name(cell: str) -> str:
+    """Return the name of the group that a cell stands for; an empty cell is a group too."""
+    return cell.strip()[:512] or "(none)"
 
 
 def difficulty_rows(count: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -53,10 +58,10 @@ class Grouping:
     @classmethod
     def of_column(cls, table: JudgeTable, column: str) -> Grouping:
         """Make a group of each value of a column."""
-        names = sorted({cell.strip() for cell in table.column(column)})
+        names = sorted({group_name(cell) for cell in table.column(column)})
         if len(names) > _MAX_GROUPS:
             raise InputError(f"Column {column!r} has {len(names)} values: too many groups.", where=table.path)
-        return cls(column, [name[:512] for name in names])
+        return cls(column, names)
 
     @classmethod
     def of_difficulty(cls, features: Array, errors: Array, seed: int) -> Grouping:
@@ -89,7 +94,7 @@ class Grouping:
                 groups[readable] = place[self.tree.leaves(table.features[readable])[:, 0]]
             return groups
         numbers = {name: number for number, name in enumerate(self.names)}
-        return np.array([numbers.get(cell.strip()[:512], -1) for cell in table.column(self.by)], dtype=int)
+        return np.array([numbers.get(group_name(cell), -1) for cell in table.column(self.by)], dtype=int)
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`from_state` needs."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from argus_edge.judge.groups import group_name
 from argus_edge.judge.ppi import PoweredMean, powered_mean
 from argus_edge.judge.table import JudgeTable
 from argus_edge.schema.judge import JudgedMean, TaskReport
@@ -19,7 +20,7 @@ def task_names(table: JudgeTable, by: str | None) -> list[str]:
     """Return each row's task: the column of the groups, else ``task``, else one task of all rows."""
     for name in (by, "task"):
         if name is not None and name in table.columns:
-            return [cell.strip()[:512] for cell in table.columns[name]]
+            return [group_name(cell) for cell in table.columns[name]]
     return ["all"] * len(table)
 
 

@@ -168,7 +168,11 @@ class Perceptron:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Perceptron:
         """Rebuild a network from :meth:`state`."""
-        network = cls([int(size) for size in state["sizes"]], np.random.default_rng(0))
+        sizes = [int(size) for size in state["sizes"]]
+        count = sum((a + 1) * b for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+        if min(sizes, default=0) < 1 or count != len(state["parameters"]):
+            raise ValueError("the network's sizes do not match its parameters")
+        network = cls(sizes, np.random.default_rng(0))
         for name in ("center", "spread", "parameters"):
             array = np.asarray(state[name], dtype=np.float32)
             if array.shape != getattr(network, name).shape:

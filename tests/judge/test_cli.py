@@ -227,7 +227,7 @@ class TestBadInput:
         document = json.loads(calibration.read_text())
         document[place] = {"values": 3}
         calibration.write_text(json.dumps(document))
-        with pytest.raises(InputError, match="hold together|match"):
+        with pytest.raises(InputError, match=r"hold together|match"):
             call("apply", calibration, write_scores(tmp_path / "n.csv", 60), "--out", tmp_path / "o.csv")
 
     def test_no_labels(self, tmp_path):

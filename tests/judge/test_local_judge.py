@@ -31,14 +31,17 @@ def folder(tmp_path_factory):
         additional_special_tokens=["<image>"],
     )  # fmt: skip
     processor = transformers.LlavaProcessor(
-        image_processor=transformers.CLIPImageProcessor(size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}),
+        image_processor=transformers.CLIPImageProcessor(
+            size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}
+        ),
         tokenizer=tokenizer, patch_size=14, vision_feature_select_strategy="default", image_token="<image>",
         num_additional_image_tokens=1,
     )  # fmt: skip
     torch.manual_seed(0)
     config = transformers.LlavaConfig(
         vision_config=transformers.CLIPVisionConfig(
-            hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=28, patch_size=14
+            hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=28,
+            patch_size=14,
         ),
         text_config=transformers.LlamaConfig(
             vocab_size=len(WORDS), hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2,
