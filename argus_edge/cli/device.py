@@ -174,25 +174,41 @@ def remove(name: str, inventory_path: str | None) -> None:
 @click.argument("names", metavar="NAME[,NAME…]")
 @inventory_option
 @json_option
-def probe(names: str, inventory_path: str | None, json_path: str | None) -> None:
-    """Tell what a board is: system, Python, runtimes, clocks, sensors, throttle state."""
+@click.pass_context
+def probe(ctx: click.Context, names: str, inventory_path: str | None, json_path: str | None) -> None:
+    """Tell what a board is: system, Python, runtimes, clocks, sensors, throttle state.
+
+    Of several boards, one that cannot be asked does not stop the others; the exit code is then its error's.
+    """
     import json
 
     from argus_edge.cli.device_view import facts_table
     from argus_edge.devices.connect import connected
     from argus_edge.devices.probing import probe as probe_device
     from argus_edge.devices.probing import profile_note
+    from argus_edge.errors import ArgusError
 
-    documents = []
-    for entry in _inventory(inventory_path).select(names):
-        with connected(entry) as transport:
-            say(f"{entry.name}: asking {transport.description} …")
-            _, facts = probe_device(transport, entry)
+    entries = _inventory(inventory_path).select(names)
+    documents: list[dict[str, Any]] = []
+    code = 0
+    for entry in entries:
+        try:
+            with connected(entry) as transport:
+                say(f"{entry.name}: asking {transport.description} …")
+                _, facts = probe_device(transport, entry)
+        except ArgusError as error:
+            if len(entries) == 1:
+                raise
+            say(f"{entry.name}: error: {error}")
+            documents.append({"device": entry.name, "error": error.what})
+            code = code or error.exit_code
+            continue
         documents.append({"device": entry.name, **facts.model_dump(mode="json")})
         if json_path != "-":
             facts_table(entry, facts, profile_note(entry, facts))
     if json_path:
         emit_json(json.dumps(documents if len(documents) > 1 else documents[0], indent=1), json_path)
+    ctx.exit(code)
 
 
 @device.command()
@@ -267,7 +283,7 @@ def trust(name: str, fingerprint: str | None, first_use: bool, replace: bool, in
         entry.host if entry and entry.host else name,
         fingerprint=fingerprint,
         replace=replace,
-        confirm=lambda key: first_use or click.confirm(question.format(key), default=False, err=True),
+        confirm=lambda key: (first_use and not replace) or click.confirm(question.format(key), default=False, err=True),
     )
     click.echo(f"trusted {shown}" + (f", added to {path}" if path else " already"))
 

@@ -102,6 +102,13 @@ def test_a_board_that_is_off(command):
     assert "✗ login" in command("doctor", "off", code=3).stdout
 
 
+def test_one_board_of_several_that_is_off_does_not_stop_the_others(command):
+    command("add", "off", "--host", "x@127.0.0.1:1")
+    documents = json.loads(command("probe", "off,local", "--json", "-", code=3).stdout)
+    assert "refused" in documents[0]["error"]
+    assert documents[1]["arch"] == os.uname().machine
+
+
 def test_doctor_releases_a_quarantined_board(command, board):
     command("trust", "lab-board", "--first-use")
     command("add", "b", "--host", "lab-board", "--python", sys.executable)
