@@ -78,6 +78,26 @@ def sample(out: str) -> None:
     say(f"next: argus-edge eval MODEL --data mine={out} --out runs/first")
 
 
+@data.command()
+@click.argument("dataset", metavar="NAME=PATH")
+@click.option("--split", "split", metavar="SPLIT", help="Another split than the published test.")
+@click.option("--out", required=True, type=click.Path(), help="File to write (.json.gz).")
+def idf(dataset: str, split: str | None, out: str) -> None:
+    """Write a dataset's document frequencies: CIDEr's word weights, for `eval --idf` on fewer images."""
+    from argus_edge.errors import UsageError
+    from argus_edge.evaluate.datasets import parse_data_option, read_dataset
+    from argus_edge.evaluate.metrics import DocumentFrequencies
+
+    found = parse_data_option([dataset])
+    if len(found) != 1:
+        raise UsageError("One dataset at a time.", where=dataset)
+    ((name, folder),) = found.items()
+    captions = [texts for texts in read_dataset(name, folder, split=split).captions if texts]
+    frequencies = DocumentFrequencies.from_references(captions)
+    frequencies.save(out)
+    click.echo(f"{out}: {len(frequencies.counts)} n-grams over {frequencies.images} images, {frequencies.sha256}")
+
+
 def _describe(finding: DatasetCheck) -> str:
     counts = f"{finding.images} images, {finding.captions} captions, {finding.questions} questions"
     lines = [f"{finding.name} ({finding.folder}): {'good' if finding.ok else 'NOT COMPLETE'}"]

@@ -179,7 +179,6 @@ def _job(
         prompts=prompts,
         seed=settings.seed,
         batch_size=settings.batch_size,
-        loaders=model.spec.threads,
         choose_free="answer" not in facts.capabilities,
         pair_images=settings.pair_images,
         software=_software(),

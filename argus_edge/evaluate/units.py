@@ -91,7 +91,6 @@ class Job:
     prompts: Prompts
     seed: int
     batch_size: int
-    loaders: int
     choose_free: bool
     pair_images: int
     software: Mapping[str, str] = field(default_factory=dict)

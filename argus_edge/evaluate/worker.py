@@ -45,13 +45,17 @@ class Worker:
 
     def __init__(self, spec: ModelSpec) -> None:
         self._model = load_model(spec)
+        self._loaders = ThreadPoolExecutor(max(1, spec.threads))
         self.facts = ModelFacts(capabilities_of(self._model), takes_image_ids(self._model))
 
     def begin(self, job: Job) -> None:
         """Take a job; units can be run from now on."""
         self._job = job
         self._chooser = chooser_for(self._model, self._statement)
-        self._loaders = ThreadPoolExecutor(max(1, job.loaders))
+
+    def close(self) -> None:
+        """End the threads that open images."""
+        self._loaders.shutdown()
 
     def run(self, unit: Unit) -> Result:
         """Carry out one unit.

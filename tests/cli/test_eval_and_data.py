@@ -52,6 +52,14 @@ def test_json_on_stdout_is_clean(here):
     assert json.loads(result.stdout)["kind"] == "eval"
 
 
+def test_document_frequencies_of_one_set_serve_another(here):
+    wrote = CliRunner().invoke(data, ["idf", "sample", "--out", "idf.json.gz"], catch_exceptions=False)
+    assert "over 20 images" in wrote.stdout
+    options = "rule_models:Talker --data sample --threads 1 --json - --tasks captioning --limit 3 --idf idf.json.gz"
+    result = CliRunner().invoke(evaluate, options.split(), catch_exceptions=False)
+    assert json.loads(result.stdout)["cells"][0]["idf_sha256"] in wrote.stdout
+
+
 def test_check_says_what_is_missing_and_fails(here):
     (here / "coco").mkdir()
     result = CliRunner().invoke(data, ["check", "coco=coco"], catch_exceptions=False)

@@ -15,7 +15,8 @@ def _code(text: str) -> np.ndarray:
 
 def mean_colour(image) -> str:
     """Name an image by its dominant channel."""
-    return ("red", "green", "blue")[int(np.asarray(image).reshape(-1, 3).mean(axis=0).argmax())]
+    small = np.asarray(image.reduce(8))
+    return ("red", "green", "blue")[int(small.reshape(-1, 3).mean(axis=0).argmax())]
 
 
 class Colours:

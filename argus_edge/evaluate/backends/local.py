@@ -32,4 +32,5 @@ class LocalBackend:
             yield unit, self._worker.run(unit)
 
     def close(self) -> None:
-        """Nothing is held beyond this process."""
+        """End the worker's threads."""
+        self._worker.close()

@@ -33,7 +33,8 @@ _ARTICLES = frozenset({"a", "an", "the"})
 # Inside a number ("2.5", "1,000") and inside a word ("t-shirt", "o'clock") these marks stay or are taken out below.
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
-_PUNCTUATION = re.compile(r"(?<!\d)\.|\.(?!\d)|[^\w\s.%$€£°+]|_")
+# A minus sign stays as well.
+_PUNCTUATION = re.compile(r"(?<!\d)\.|\.(?!\d)|(?!(?<!\w)-\d)[^\w\s.%$€£°+]|_")
 
 
 @lru_cache(maxsize=65536)

@@ -16,8 +16,8 @@ __all__ = ["split"]
 
 _RULES = [(re.compile(f"({pattern}){ahead}"), action) for pattern, ahead, action in RULES]
 
-# White space that no rule looks across. Some do: markup, numbers (1 1/2, no. 5, 555 123 4567), dots (. . .), and letters
-# before a sentence (plan B. The).
+# White space that no rule looks across. Some look across others: markup, numbers (1 1/2, no. 5, 555 123 4567), dots
+# (. . .), and letters before a sentence (plan B. The).
 _BOUNDARY = re.compile(r"\s+(?![0-9.A-Z])|(?<![0-9.)\s])\s+")
 
 

@@ -138,7 +138,9 @@ def _torch(reference: str, compute: str, dtype: str, threads: int, revision: str
     chosen = _dtype(dtype, compute, torch)
     spec = ModelSpec("torch", source.config.model_type, str(folder), sha256, compute, chosen, threads)
     precision = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[chosen]
-    return Resolved(spec, reference, precision, sha256, revision=source.revision, source_id=source.source_id)
+    # A report never holds a full path of the host.
+    name = Path(reference).resolve().name if Path(reference).is_dir() else reference
+    return Resolved(spec, name, precision, sha256, revision=source.revision, source_id=source.source_id)
 
 
 def _dtype(asked: str, compute: str, torch: Any) -> str:
