@@ -17,13 +17,13 @@ import torch
 from argus_edge.artifacts import host_errors, write_artifact
 from argus_edge.bundles import MANIFEST, is_bundle
 from argus_edge.errors import HostError, InputError, ParityError, UsageError
-from argus_edge.exporters import capacity
+from argus_edge.exporters import capacity, optimum_route
 from argus_edge.exporters.calibration import Calibration, load_calibration
 from argus_edge.exporters.component import ComponentJob, export_component
 from argus_edge.exporters.format import Format
 from argus_edge.exporters.limits import choose_opset
 from argus_edge.exporters.plan import Family
-from argus_edge.exporters.processor import copy_processor
+from argus_edge.exporters.processor import checkpoint_preprocess, copy_processor
 from argus_edge.exporters.registry import FAMILIES, FORMATS
 from argus_edge.exporters.source import ModelSource, resolve, unsupported
 from argus_edge.exporters.stored import store
@@ -106,6 +106,8 @@ def export_model(options: ExportOptions, say: Say = lambda message: None) -> Bun
         allow_pickle=options.allow_pickle,
     )
     family = family_of(source)
+    file_format = family.file_format(file_format)
+    file_format.check_precision(options.precision)
     with work_folder(options.out) as folder:
         manifest = build(options, source, family, file_format, opset, folder, say)
         write_artifact(manifest, folder / MANIFEST)
@@ -123,6 +125,8 @@ def family_of(source: ModelSource) -> Family:
     """
     model_type = str(getattr(source.config, "model_type", ""))
     if model_type not in FAMILIES:
+        if optimum_route.available():
+            return optimum_route.OptimumFamily(source.config, source.architecture)
         raise unsupported(f"The architecture {source.architecture} ({model_type})", source.source_id)
     family: type[Family] = FAMILIES[model_type]
     if source.architecture not in family.architectures:
@@ -149,9 +153,10 @@ def build(
     unit_of_work = renamed_steps(family.unit_of_work(), file_format.tensor_name)
     generation = renamed_cache(family.generation(), file_format.tensor_name)
     processor = copy_processor(source, folder)
+    preprocess = checkpoint_preprocess(family.preprocess(), folder)
     calibration = Calibration()
     if options.calibration is not None:
-        calibration = load_calibration(options.calibration, family.preprocess(), folder)
+        calibration = load_calibration(options.calibration, preprocess, folder)
     warnings = []
     if source.random_weights:
         warnings.append("random weights: for sizing only, its outputs mean nothing")
@@ -208,7 +213,7 @@ def build(
         components=components,
         processor=processor,
         generation=generation,
-        preprocess=family.preprocess(),
+        preprocess=preprocess,
         unit_of_work=unit_of_work,
         toolchain=toolchain(),
         warnings=warnings,

@@ -93,6 +93,10 @@ class Family(ABC):
     def unit_of_work(self) -> UnitOfWork:
         """Return what one end-to-end inference is."""
 
+    def file_format(self, chosen: Any) -> Any:
+        """Return the format to write: the chosen one, unless the family has an exporter of its own."""
+        return chosen
+
     def generation(self) -> Generation | None:
         """Return how to generate text, for families that do."""
         return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 from argus_edge.artifacts import sha256_file
+from argus_edge.errors import InputError
 from argus_edge.exporters.source import ModelSource, explain
-from argus_edge.schema.bundle import BundleFile
+from argus_edge.schema.bundle import BundleFile, ImagePreprocess
 
 # Data only: never Python files, never pickles.
 PATTERNS = (
@@ -26,6 +28,34 @@ PATTERNS = (
     "chat_template.json",
     "chat_template.jinja",
 )
+
+
+# PIL's numbers of its filters, as processors write them.
+FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
+
+
+def checkpoint_preprocess(spec: ImagePreprocess | None, bundle: Path) -> ImagePreprocess | None:
+    """Return the family's preprocessing with the statistics and the filter that the checkpoint's own processor names.
+
+    Raises
+    ------
+    InputError
+        The processor's file is not readable.
+    """
+    path = bundle / "processor" / "preprocessor_config.json"
+    if spec is None or not path.is_file():
+        return spec
+    try:
+        own = json.loads(path.read_text(encoding="utf-8"))
+        changes = {
+            "mean": own.get("image_mean") or spec.mean,
+            "std": own.get("image_std") or spec.std,
+            "rescale": own.get("rescale_factor") or spec.rescale,
+            "resample": FILTERS.get(own.get("resample"), spec.resample),
+        }
+        return ImagePreprocess.model_validate({**spec.model_dump(), **changes})
+    except (ValueError, AttributeError, TypeError) as error:
+        raise InputError(f"The image processor's configuration is not readable: {error}.", where=path.name) from error
 
 
 def copy_processor(source: ModelSource, bundle: Path) -> list[BundleFile]:

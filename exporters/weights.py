@@ -52,7 +52,10 @@ def load_model(source: ModelSource, family: Family, dtype: torch.dtype) -> Any:
 
 def empty_model(model_class: Any, config: Any, dtype: torch.dtype) -> Any:
     """Build the architecture with weights allocated and not yet filled: untouched pages cost no memory."""
-    from transformers.initialization import no_init_weights
+    try:
+        from transformers.initialization import no_init_weights
+    except ImportError:  # before transformers 5, which Optimum needs
+        from transformers.modeling_utils import no_init_weights
 
     config._attn_implementation = "eager"
     before = torch.get_default_dtype()

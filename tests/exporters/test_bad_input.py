@@ -1,0 +1,229 @@
+"""What cannot be exported: a clear error of the right class, and no bundle left behind that looks whole."""
+
+import errno
+import json
+import shutil
+import subprocess
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from argus_edge.errors import HostError, InputError, MisfitError, ParityError, UsageError
+from argus_edge.exporters import optimum_route, parity
+from argus_edge.exporters.export import ExportOptions, export_model
+from argus_edge.exporters.onnx_format import OnnxFormat
+from argus_edge.schema.bundle import ParityLimits
+
+
+@pytest.fixture
+def copy(tiny, tmp_path):
+    """name -> a copy of a tiny model that the test may damage."""
+
+    def make(name):
+        return shutil.copytree(tiny(name), tmp_path / name)
+
+    return make
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """Export and return the error; nothing may be left where the bundle would be, nor beside it."""
+
+    def run(error, model, **options):
+        target = tmp_path / "out" / "bundle"
+        with pytest.raises(error) as caught:
+            export_model(ExportOptions(model=str(model), out=target, opset=options.pop("opset", 15), **options))
+        left = list(target.parent.iterdir()) if target.parent.exists() else []
+        assert left == []
+        return str(caught.value)
+
+    return run
+
+
+def edit(folder, **changes):
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    for key, value in changes.items():
+        section, _, name = key.rpartition("__")
+        (config[section] if section else config)[name] = value
+    path.write_text(json.dumps(config))
+
+
+def test_an_unknown_architecture_lists_what_is_known(refused, tmp_path, monkeypatch):
+    monkeypatch.setattr(optimum_route, "available", lambda: False)
+    folder = tmp_path / "bert"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert", "architectures": ["BertModel"]}))
+    message = refused(InputError, folder)
+    assert "BertModel" in message
+    assert "clip" in message
+    assert "qwen2_5_vl" in message
+    assert "optimum" in message
+
+
+def test_another_head_of_a_known_family(refused, copy):
+    folder = copy("clip")
+    edit(folder, architectures=["CLIPForImageClassification"])
+    assert "CLIPForImageClassification is not supported for the family clip" in refused(InputError, folder)
+
+
+def test_a_model_that_is_not_here_without_network(refused):
+    message = refused(InputError, "someone/some-model")
+    assert "hub cannot be reached" in message
+    assert "--random-weights" in message
+
+
+@pytest.mark.parametrize("path", ["./nothing/here", "/nothing/here", "a/b/c"])
+def test_a_missing_folder(refused, path):
+    assert "No such model folder" in refused(InputError, path)
+
+
+def test_a_folder_that_is_no_model(refused, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert "no config.json" in refused(InputError, tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "words"),
+    [("GatedRepoError", 403, "gated"), ("RepositoryNotFoundError", 404, "No such model on the hub")],
+)
+def test_a_gated_and_an_unknown_model(refused, monkeypatch, name, status, words):
+    import httpx
+    import huggingface_hub.errors
+    import transformers
+
+    def answer(*args, **kwargs):
+        response = httpx.Response(status, request=httpx.Request("GET", "https://hub.example/x"))
+        error = getattr(huggingface_hub.errors, name)("no", response=response)
+        raise OSError("cannot access") from error
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", answer)
+    assert words in refused(InputError, "someone/some-model")
+
+
+def test_remote_code_is_not_run_unless_asked_for(refused, copy):
+    folder = copy("clip")
+    edit(folder, model_type="mine", auto_map={"AutoConfig": "mine.Config"})
+    (folder / "mine.py").write_text("raise SystemExit('ran')")
+    message = refused(InputError, folder)
+    assert "own Python code" in message
+    assert "--trust-remote-code" in message
+
+
+def test_a_pickle_is_not_opened_unless_asked_for(refused, copy, tmp_path):
+    folder = copy("clip")
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    message = refused(InputError, folder)
+    assert "pickle" in message
+    assert "--allow-pickle" in message
+    manifest = export_model(ExportOptions(model=str(folder), out=tmp_path / "b", opset=15, allow_pickle=True))
+    assert manifest.parity_passed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"vision_config__num_hidden_layers": 1},
+        {"vision_config__num_hidden_layers": 3},
+        {"projection_dim": 24},
+        {"text_config__vocab_size": 64},
+    ],
+    ids=["fewer layers", "more layers", "other width", "smaller vocabulary"],
+)
+def test_a_configuration_that_disagrees_with_the_weights(refused, copy, change):
+    folder = copy("clip")
+    edit(folder, **change)
+    assert "disagrees with the weights" in refused(InputError, folder)
+
+
+def test_weights_that_are_cut_short(refused, copy):
+    folder = copy("clip")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:5000])
+    assert "damaged" in refused(InputError, folder)
+
+
+def test_a_model_without_weights(refused, copy):
+    folder = copy("clip")
+    (folder / "model.safetensors").unlink()
+    assert "--random-weights" in refused(InputError, folder)
+
+
+def test_an_opset_that_an_operation_does_not_have(refused, tiny):
+    assert "opset 9" in refused(MisfitError, tiny("clip"), opset=9)
+
+
+def test_a_device_that_lacks_the_precision_is_refused_before_anything_is_read(refused):
+    message = refused(MisfitError, "./not/even/there", precision="int4", device="jetson-nano", opset=None)
+    assert "no kernels for int4" in message
+
+
+def test_a_device_that_lacks_the_opset_or_the_runtime(refused, tiny):
+    assert "up to 15" in refused(MisfitError, tiny("clip"), device="jetson-nano", opset=18)
+    assert "no litert" in refused(MisfitError, tiny("clip"), device="jetson-nano", format="tflite", opset=None)
+
+
+def test_an_unknown_device(refused, tiny):
+    assert "pi5" in refused(UsageError, tiny("clip"), device="toaster")
+
+
+def test_static_quantisation_without_samples(refused, tiny):
+    assert "--calibration" in refused(UsageError, tiny("clip"), precision="int8-static")
+
+
+def test_a_file_that_computes_something_else_is_not_written(refused, tiny, tmp_path, monkeypatch):
+    monkeypatch.setitem(parity.LIMITS, "int8", ParityLimits(cosine=1.0))
+    assert "do not compute" in refused(ParityError, tiny("clip"), precision="int8")
+    allowed = ExportOptions(
+        model=str(tiny("clip")), out=tmp_path / "marked", precision="int8", opset=15, allow_parity_fail=True
+    )
+    manifest = export_model(allowed)
+    assert not manifest.parity_passed
+    assert any("parity failed" in warning for warning in manifest.warnings)
+
+
+def test_a_disk_that_fills_up(refused, tiny, monkeypatch):
+    def full(self, piece, plan, request, folder):
+        (folder / "half.onnx").write_bytes(b"half")
+        raise RuntimeError("writing failed") from OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(OnnxFormat, "convert", full)
+    assert "disk is full" in refused(HostError, tiny("clip"))
+
+
+def test_a_real_full_disk(tiny, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = shutil.which("mount")
+    done = mount and subprocess.run([mount, "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(small)], check=False)
+    if not done or done.returncode:
+        pytest.skip("no right to mount a small file system")
+    try:
+        with pytest.raises(HostError, match="disk is full"):
+            export_model(ExportOptions(model=str(tiny("clip")), out=small / "bundle", opset=15))
+        assert list(small.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_place_that_is_taken(tiny, exported, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="no bundle"):
+        export_model(ExportOptions(model=str(tiny("clip")), out=tmp_path, force=True))
+    folder, _ = exported("clip", precision="fp32", opset=15)
+    with pytest.raises(UsageError, match="bundle already"):
+        export_model(ExportOptions(model=str(tiny("clip")), out=folder))
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_too_little_memory_is_said_before_the_work(refused, monkeypatch):
+    import psutil
+
+    class Little:
+        available = 2_000_000_000
+
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: Little)
+    message = refused(HostError, "gemma-3-4b", random_weights=True, precision="int4", opset=18)
+    assert "GB of memory" in message
