@@ -91,7 +91,7 @@ def main(arguments=None):
         from .supervisor import main as supervise
 
         return supervise(*arguments[1:])
-    from .home import DEFAULT, Fault
+    from .home import DEFAULT, Fault, no_space
 
     home = DEFAULT
     if len(arguments) > 1 and arguments[0] == "--home":
@@ -108,7 +108,8 @@ def main(arguments=None):
     except Exception as error:
         import traceback
 
+        kind = "no-space" if isinstance(error, OSError) and no_space(error) else "internal"
         tail = traceback.format_exc()[-1500:]
-        emit({"error": Fault("internal", "%s: %s" % (type(error).__name__, error), traceback=tail).document()})
+        emit({"error": Fault(kind, "%s: %s" % (type(error).__name__, error), traceback=tail).document()})
         return 1
     return 0
