@@ -171,8 +171,8 @@ def test_an_interrupted_run_goes_on(api, tmp_path):
     def sometimes():
         return (400, {}) if fail[0] else reply("Score: 1")
 
-    api.script = {"first": reply("Score: 5"), "second": sometimes}
-    path = items(tmp_path, "first", "second")
+    api.script = {"apple": reply("Score: 5"), "pear": sometimes}
+    path = items(tmp_path, "apple", "pear")
     with pytest.raises(RunFailedError):
         run(api, tmp_path, path)
     journal = tmp_path / "scores.csv.journal.jsonl"
@@ -187,8 +187,8 @@ def test_an_interrupted_run_goes_on(api, tmp_path):
 
 
 def test_another_prompt_starts_anew(api, tmp_path):
-    api.script = {"second": (400, {}), "": reply("Score: 5")}
-    path = items(tmp_path, "first", "second")
+    api.script = {"pear": (400, {}), "": reply("Score: 5")}
+    path = items(tmp_path, "apple", "pear")
     with pytest.raises(RunFailedError):
         run(api, tmp_path, path)
     prompt = tmp_path / "prompt.txt"

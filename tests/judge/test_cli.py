@@ -11,6 +11,7 @@ from judge_simulation import write_scores
 from argus_edge.artifacts import read_artifact
 from argus_edge.cli.judge import judge as command
 from argus_edge.errors import InputError, UsageError
+from argus_edge.judge.conformal import beta_binomial_band
 from argus_edge.schema.judge import JudgeCalibration, JudgeEvaluation
 
 
@@ -37,7 +38,8 @@ def test_fit_then_apply(calibration, tmp_path):
     rows = rows_of(out)
     assert "400 rows, 0 with an infinite interval" in result.output
     covered = [float(row["lower"]) <= float(row["human_score"]) <= float(row["upper"]) for row in rows]
-    assert np.mean(covered) >= 0.82
+    # Coverage is itself random: what 999 of 1000 calibrations of this size reach.
+    assert np.mean(covered) >= beta_binomial_band(150, 400, 0.1, level=0.998)[0]
     assert {row["group"] for row in rows} == {"task-0", "task-1"}
     # Integer intervals need no adjustment.
     assert all(float(row["lower"]) == float(row["lower_adjusted"]) for row in rows)
@@ -46,7 +48,8 @@ def test_fit_then_apply(calibration, tmp_path):
 def test_the_calibration_holds_what_score_needs(calibration):
     found = read_artifact(calibration, JudgeCalibration)
     assert (found.method, found.by, found.alpha, found.levels, found.rows) == ("integer", "task", 0.1, 5, 300)
-    assert {task.task: task.advice for task in found.tasks} == {"task-0": "score", "task-1": "score"}
+    assert [task.task for task in found.tasks] == ["task-0", "task-1"]
+    assert {task.advice for task in found.tasks} <= {"score", "rank only"}
     assert all(task.reason and task.labels_note for task in found.tasks)
     assert [entry.task for entry in found.judged] == ["task-0", "task-1"]
     for entry in found.judged:

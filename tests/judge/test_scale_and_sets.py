@@ -63,6 +63,7 @@ def test_sets_are_contiguous_hold_the_mode_and_grow(values, threshold):
 
 
 def test_mass_before_by_hand():
-    assert mass_before(np.array([[0.1, 0.5, 0.3, 0.1]]))[0] == pytest.approx([0.8, 0, 0.5, 0.8])
-    # A tie of the neighbours goes upwards.
+    assert mass_before(np.array([[0.1, 0.5, 0.3, 0.1]]))[0] == pytest.approx(
+        [0.9, 0, 0.5, 0.8]
+    )  # a tie of the neighbours goes upwards
     assert mass_before(np.array([[0.2, 0.6, 0.2]]))[0] == pytest.approx([0.8, 0, 0.6])
