@@ -147,23 +147,24 @@ class AgentClient:
         Raises
         ------
         DeviceUnreachableError
-            The agent was silent for 10 s (its heartbeat comes every 2 s), or the link failed. The run goes on.
+            The agent was silent for 10 s (its heartbeat comes every 2 s; it has 30 s to start on a busy board), or the
+            link failed. The run goes on.
         """
         argv = self._argv(wire.FOLLOW, run, str(offset))
-        with self.transport.lines(argv, silence=SILENCE_S) as lines:
-            heard = time.monotonic()
+        with self.transport.lines(argv, silence=SILENCE_S, first=CALL_S) as lines:
+            heard, allowed = time.monotonic(), CALL_S
             for line in lines:
                 document = self._document(line)
                 if document is None:
                     # Chatter does not count as a sign of life.
-                    if time.monotonic() - heard > SILENCE_S:
+                    if time.monotonic() - heard > allowed:
                         raise DeviceUnreachableError(
-                            f"The agent was silent for {SILENCE_S:g} s.",
+                            f"The agent was silent for {allowed:g} s.",
                             where=self.transport.description,
                             next_step="the run goes on; come back to it with --resume",
                         )
                     continue
-                heard = time.monotonic()
+                heard, allowed = time.monotonic(), SILENCE_S
                 if _is_fault(document):
                     self._raise_fault(document["error"])
                 if not document:

@@ -60,7 +60,7 @@ class LocalTransport:
         return Completed(status, outputs[0].text(), outputs[1].text())
 
     @contextlib.contextmanager
-    def lines(self, argv: Sequence[str], *, silence: float) -> Iterator[Iterator[str]]:
+    def lines(self, argv: Sequence[str], *, silence: float, first: float | None = None) -> Iterator[Iterator[str]]:
         """Run a command and iterate over its output lines; see the seam."""
         try:
             process = _start(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -71,27 +71,29 @@ class LocalTransport:
         ended = threading.Event()
         threading.Thread(target=_pump, args=(process.stdout, chunks, ended), daemon=True).start()
         try:
-            yield self._split(chunks, silence)
+            yield self._split(chunks, silence, first or silence)
         finally:
             ended.set()
             _end(process)
 
-    def _split(self, chunks: queue.Queue[bytes], silence: float) -> Iterator[str]:
+    def _split(self, chunks: queue.Queue[bytes], silence: float, first: float) -> Iterator[str]:
         splitter = LineSplitter()
-        deadline = time.monotonic() + silence
+        allowed = first
+        deadline = time.monotonic() + allowed
         while True:
             try:
                 chunk = chunks.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                raise silent(silence, self.description) from None
+                raise silent(allowed, self.description) from None
             if time.monotonic() >= deadline:
-                raise silent(silence, self.description)
+                raise silent(allowed, self.description)
             if not chunk:
                 yield from splitter.end()
                 return
             for line in splitter.feed(chunk):
                 yield line
-                deadline = time.monotonic() + silence
+                allowed = silence
+                deadline = time.monotonic() + allowed
 
     def put(self, local: Path, remote: str, *, sha256: str, progress: Progress | None = None) -> int:
         """Copy a file unless it is there with that hash; see the seam."""

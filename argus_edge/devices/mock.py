@@ -63,7 +63,7 @@ class MockTransport:
         return Completed(answer.status, answer.stdout[:limit], answer.stderr[:limit])
 
     @contextlib.contextmanager
-    def lines(self, argv: Sequence[str], *, silence: float) -> Iterator[Iterator[str]]:
+    def lines(self, argv: Sequence[str], *, silence: float, first: float | None = None) -> Iterator[Iterator[str]]:
         """Give the scripted lines."""
         answer = self._answer(argv)
         if isinstance(answer, BaseException):

@@ -117,18 +117,19 @@ class SshTransport:
                 return channel.recv_exit_status()
 
     @contextlib.contextmanager
-    def lines(self, argv: Sequence[str], *, silence: float) -> Iterator[Iterator[str]]:
+    def lines(self, argv: Sequence[str], *, silence: float, first: float | None = None) -> Iterator[Iterator[str]]:
         """Run a command and iterate over its output lines; see the seam."""
         link = self.connect()
         with self._channel(link, argv, time.monotonic() + CONNECT_S) as channel:
             channel.shutdown_write()
             _in_background(_drain_stderr, channel, Capture(0))
-            yield self._lines(link, channel, silence)
+            yield self._lines(link, channel, silence, first or silence)
 
-    def _lines(self, link: Link, channel: paramiko.Channel, silence: float) -> Iterator[str]:
+    def _lines(self, link: Link, channel: paramiko.Channel, silence: float, first: float) -> Iterator[str]:
         splitter = LineSplitter()
         # A line counts, not a byte: one without an end is no sign of life.
-        deadline = time.monotonic() + silence
+        allowed = first
+        deadline = time.monotonic() + allowed
         while True:
             try:
                 channel.settimeout(max(0.01, deadline - time.monotonic()))
@@ -138,7 +139,7 @@ class SshTransport:
             except _LOST as error:
                 raise lost(error, link) from error
             if chunk is None:
-                raise silent(silence, self.description)
+                raise silent(allowed, self.description)
             if not chunk:
                 if not link.alive:
                     raise lost(EOFError("the connection was closed"), link)
@@ -146,7 +147,8 @@ class SshTransport:
                 return
             for line in splitter.feed(chunk):
                 yield line
-                deadline = time.monotonic() + silence
+                allowed = silence
+                deadline = time.monotonic() + allowed
 
     @contextlib.contextmanager
     def _channel(self, link: Link, argv: Sequence[str], deadline: float) -> Iterator[paramiko.Channel]:

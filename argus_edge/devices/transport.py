@@ -51,13 +51,16 @@ class Transport(Protocol):
         """
         ...
 
-    def lines(self, argv: Sequence[str], *, silence: float) -> AbstractContextManager[Iterator[str]]:
+    def lines(
+        self, argv: Sequence[str], *, silence: float, first: float | None = None
+    ) -> AbstractContextManager[Iterator[str]]:
         """Run a command and iterate over its output lines as they come; leaving the context ends the command's channel.
 
         Raises
         ------
         DeviceUnreachableError
-            Nothing came for ``silence`` seconds, or the link failed.
+            Nothing came for ``silence`` seconds (``first`` seconds before the first line: a program must start), or
+            the link failed.
         """
         ...
 

@@ -100,6 +100,13 @@ class TestLines:
         ):
             list(lines)
 
+    def test_a_program_may_take_longer_to_start_than_to_say_more(self, device):
+        script = "sleep 1; echo one; sleep 60"
+        with device[0].lines(["sh", "-c", script], silence=0.2, first=60) as lines:
+            assert next(lines) == "one"
+            with pytest.raises(DeviceUnreachableError, match=r"Nothing was heard for 0\.2 s"):
+                next(lines)
+
     def test_bytes_without_a_line_s_end_are_silence(self, device):
         with (
             device[0].lines(["sh", "-c", "yes | tr -d '\\n'"], silence=1.0) as lines,
