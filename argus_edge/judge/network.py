@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class Perceptron:
             bias[:] = rng.uniform(-bound, bound, bias.shape)
 
     def _shapes(self) -> list[tuple[int, int]]:
-        return list(zip(self.sizes[:-1], self.sizes[1:], strict=True))
+        return list(pairwise(self.sizes))
 
     def _views(self, flat: Array) -> list[tuple[Array, Array]]:
         views, start = [], 0
@@ -169,7 +170,7 @@ class Perceptron:
     def from_state(cls, state: dict[str, Any]) -> Perceptron:
         """Rebuild a network from :meth:`state`."""
         sizes = [int(size) for size in state["sizes"]]
-        count = sum((a + 1) * b for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+        count = sum((a + 1) * b for a, b in pairwise(sizes))
         if min(sizes, default=0) < 1 or count != len(state["parameters"]):
             raise ValueError("the network's sizes do not match its parameters")
         network = cls(sizes, np.random.default_rng(0))

@@ -115,7 +115,7 @@ def _judge_lines(report: JudgeReport) -> list[str]:
             f"{sure.mean_top_probability:.2f} against {sure.exact:.2f} right (over-confident by "
             f"{sure.over_confidence:+.2f})"
         )
-    head = ("  method", "by", "coverage", "width", "adjusted cov.", "adj. width", "midpoint MAE", "bias", "seconds")
+    head = ("  method", "by", "coverage", "width", "adjusted cov.", "adj. width", "midpoint MAE", "bias", "CPU s")
     rows = [head]
     for method in report.methods:
         whole = method.overall

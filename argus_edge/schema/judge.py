@@ -157,7 +157,7 @@ class MethodReport(Model):
     method: str = _Name
     paper: str
     by: str | None = None
-    seconds: float = Field(description="Fitting and predicting, all splits.")
+    seconds: float = Field(description="Processor seconds of fitting and predicting, all splits.")
     overall: Breakdown
     by_task: list[Breakdown]
     by_level: list[Breakdown]
