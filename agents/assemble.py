@@ -81,6 +81,7 @@ class PartRecord:
         figures["series"] = self.series.points
         figures["notes"] = figures["notes"][:200]
         self._add_system_delta()
+        self._add_device_peak()
         self._add_samples(folder, index)
         return figures
 
@@ -90,6 +91,17 @@ class PartRecord:
         ]
         if self.available and lowest:
             self.figures["memory"]["system_delta"] = max(0, int(self.available - min(lowest)))
+
+    def _add_device_peak(self):
+        """Where the runtime does not tell: the most that the GPU's memory in use grew by from when the worker started."""
+        used = [
+            p["values"]["gpu_memory_used_bytes"] for p in self.series.points if "gpu_memory_used_bytes" in p["values"]
+        ]
+        on_gpu = self.figures["provider_requested"] in ("cuda", "tensorrt") and not self.figures.get(
+            "provider_fell_back"
+        )
+        if on_gpu and len(used) > 1 and self.figures["memory"].get("device_peak") is None:
+            self.figures["memory"]["device_peak"] = max(0, int(max(used) - used[0]))
 
     def _add_samples(self, folder, index):
         reader = samples.SampleReader.find(folder, index)

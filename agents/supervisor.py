@@ -231,12 +231,12 @@ class Supervisor:
                 values["memory_available_bytes"] = int(line.split()[1]) * 1024.0
         if resident:
             values["worker_rss_bytes"] = float(resident)
-        self.journal.write("sensor", part=self.part, start=now, took_s=time.perf_counter() - now, values=values)
         done = None
         if self.phase == "steady":
             self._reader = self._reader or samples.SampleReader.find(self.folder, self.part)
             done = self._reader.count() if self._reader else None
         elapsed = now - self._entered
+        self.journal.write("sensor", part=self.part, start=now, took_s=time.perf_counter() - now, values=values)
         self.journal.write(
             "progress", part=self.part, phase=self.phase, done=done, elapsed_s=elapsed, total_s=self._total
         )
