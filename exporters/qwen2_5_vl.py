@@ -78,12 +78,12 @@ class Vision(Piece):
         """Return image_features of shape (image tokens, width)."""
         hidden = self.visual.patch_embed(self.patches(pixel_values))
         units = self.merge**2
-        hidden = hidden.reshape(-1, units, hidden.shape[-1])[self.order].reshape(-1, hidden.shape[-1])
+        hidden = hidden.reshape(-1, units, hidden.shape[-1]).index_select(0, self.order).reshape(-1, hidden.shape[-1])
         for index, block in enumerate(self.visual.blocks):
             windows = 1 if index in self.visual.fullatt_block_indexes else self.windows
             hidden = hidden + self.attend(block.attn, block.norm1(hidden), windows)
             hidden = hidden + block.mlp(block.norm2(hidden))
-        return (self.visual.merger(hidden)[self.back],)
+        return (self.visual.merger(hidden).index_select(0, self.back),)
 
     def attend(self, attention: Any, hidden: torch.Tensor, windows: int) -> torch.Tensor:
         """Attend within each of ``windows`` equal runs of patches."""

@@ -6,7 +6,10 @@ import shutil
 import subprocess
 
 import pytest
-import torch
+
+torch = pytest.importorskip("torch", reason="needs the export extra")
+transformers = pytest.importorskip("transformers", minversion="5", reason="the families need transformers 5")
+
 from safetensors.torch import load_file
 
 from argus_edge.errors import HostError, InputError, MisfitError, ParityError, UsageError

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("torch", reason="needs the export extra")
+pytest.importorskip("transformers", minversion="5", reason="the families need transformers 5")
+
 from argus_edge.bundles import load_golden, read_bundle
 from argus_edge.exporters.golden import QUANTISED_SAMPLES
 from argus_edge.exporters.parity import LIMITS

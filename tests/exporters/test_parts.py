@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+
+torch = pytest.importorskip("torch", reason="needs the export extra")
+transformers = pytest.importorskip("transformers", minversion="5", reason="the families need transformers 5")
 
 from argus_edge.exporters.calibration import load_calibration, prepare_image
 from argus_edge.exporters.decoder import additive_mask, image_blocks, positions, put_images
