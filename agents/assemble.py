@@ -94,12 +94,10 @@ class PartRecord:
 
     def _add_device_peak(self):
         """Where the runtime does not tell: the most that the GPU's memory in use grew by from when the worker started."""
-        used = [
-            p["values"]["gpu_memory_used_bytes"] for p in self.series.points if "gpu_memory_used_bytes" in p["values"]
-        ]
-        on_gpu = self.figures["provider_requested"] in ("cuda", "tensorrt") and not self.figures.get(
-            "provider_fell_back"
-        )
+        readings = [point["values"].get("gpu_memory_used_bytes") for point in self.series.points]
+        used = [value for value in readings if value is not None]
+        asked = self.figures["provider_requested"] in ("cuda", "tensorrt")
+        on_gpu = asked and not self.figures.get("provider_fell_back")
         if on_gpu and len(used) > 1 and self.figures["memory"].get("device_peak") is None:
             self.figures["memory"]["device_peak"] = max(0, int(max(used) - used[0]))
 
