@@ -93,7 +93,7 @@ class PartRecord:
             self.figures["memory"]["system_delta"] = max(0, int(self.available - min(lowest)))
 
     def _add_device_peak(self):
-        """Where the runtime does not tell: the most that the GPU's memory in use grew by from when the worker started."""
+        """Where the runtime does not tell: the most that the GPU's memory in use grew by while the worker ran."""
         readings = [point["values"].get("gpu_memory_used_bytes") for point in self.series.points]
         used = [value for value in readings if value is not None]
         asked = self.figures["provider_requested"] in ("cuda", "tensorrt")

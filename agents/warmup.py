@@ -5,7 +5,8 @@ from time import perf_counter
 
 DEFAULTS = {"min_calls": 5, "max_s": 30.0, "fixed_calls": None}
 WINDOW_S = 0.2
-WINDOW_CALLS = 4096
+# Of a window of very short calls, the first so many are kept for its median.
+KEPT_CALLS = 4096
 WINDOWS = 3
 TOLERANCE = 0.05
 
@@ -36,17 +37,17 @@ def warm_up(call, spec, clock=perf_counter):
     figures : dict
         ``warmup_calls``, ``warmup_s``, ``warmup_steady`` (None with ``fixed_calls``).
     latencies : array of float64
-        Seconds of the calls of the last window, to plan the timed one; empty where there was no call.
+        Seconds of calls of the last window, to plan the timed one; empty where there was no call.
     """
     begin = clock()
     if spec["fixed_calls"] is not None:
-        times = _window(call, clock, float("inf"), spec["fixed_calls"])
-        steady, calls = None, spec["fixed_calls"]
+        calls, times = _window(call, clock, float("inf"), spec["fixed_calls"])
+        steady = None
     else:
         medians, times, calls = [], array("d"), 0
         while clock() - begin < spec["max_s"] or calls < spec["min_calls"]:
-            times = _window(call, clock, WINDOW_S, WINDOW_CALLS)
-            calls += len(times)
+            done, times = _window(call, clock, WINDOW_S, float("inf"))
+            calls += done
             medians.append(median(times))
             if calls >= spec["min_calls"] and agree(medians):
                 break
@@ -55,12 +56,15 @@ def warm_up(call, spec, clock=perf_counter):
 
 
 def _window(call, clock, seconds, calls):
-    """Return the latencies of the calls that begin within so many seconds, at most ``calls``, at least one."""
+    """Call for so many seconds, at most ``calls`` times; return how often, and the latencies of the first calls."""
     times = array("d")
-    start = now = clock()
-    end = start + seconds
-    while now < end and len(times) < calls:
+    done = 0
+    now = clock()
+    end = now + seconds
+    while now < end and done < calls:
         call()
         before, now = now, clock()
-        times.append(now - before)
-    return times
+        done += 1
+        if done <= KEPT_CALLS:
+            times.append(now - before)
+    return done, times
