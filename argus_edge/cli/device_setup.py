@@ -73,7 +73,7 @@ def _adopt(inventory: Inventory, entry: DeviceEntry, diagnoses: list[Diagnosis])
 def _by_hand(entry: DeviceEntry, command: str) -> str:
     if entry.host is None:
         return command
-    from argus_edge.devices.ssh_config import parse_address
+    from argus_edge.devices.address import parse_address
 
     user, host, port = parse_address(entry.host)
     address = shlex.quote(f"{user}@{host}" if user else host)

@@ -14,7 +14,7 @@ import yaml
 from pydantic import ValidationError
 
 from argus_edge.artifacts import host_errors, read_file, write_text
-from argus_edge.devices.ssh_config import parse_address
+from argus_edge.devices.address import parse_address
 from argus_edge.errors import InputError, UsageError
 from argus_edge.schema.device import DeviceEntry
 from argus_edge.text import clean

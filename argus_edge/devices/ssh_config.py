@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import glob
 import os
-import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import cast
 
 import paramiko
 
+from argus_edge.devices.address import parse_address
 from argus_edge.errors import UsageError
 from argus_edge.text import clean
 
@@ -21,10 +21,6 @@ DEFAULT_IDENTITIES = ("id_ed25519", "id_ecdsa", "id_rsa")
 DEFAULT_USER_KNOWN_HOSTS = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2")
 DEFAULT_SYSTEM_KNOWN_HOSTS = ("/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
 _MAX_INCLUDE_DEPTH = 16
-_ADDRESS = re.compile(
-    r"(?:(?P<user>[^@\s]+)@)?(?:\[(?P<bracketed>[^\]\s]+)\]|(?P<host>[^:@\s\[\]]+))(?::(?P<port>\d{1,5}))?"
-)
-_BARE_IPV6 = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.%\w]*)")
 
 
 @dataclass(frozen=True)
@@ -55,32 +51,6 @@ class Target:
         port = "" if self.port == paramiko.config.SSH_PORT else f":{self.port}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.user}@{host}{port}"
-
-
-def parse_address(address: str) -> tuple[str | None, str, int | None]:
-    """Split ``[user@]host[:port]`` or ``ssh://…`` into its parts.
-
-    Raises
-    ------
-    UsageError
-        It is none, or begins with a dash (which other programs would take for an option).
-    """
-    text = address.removeprefix("ssh://").rstrip("/")
-    match = _BARE_IPV6.fullmatch(text) or _ADDRESS.fullmatch(text)
-    parts = match.groupdict() if match else {}
-    host = parts.get("bracketed") or parts.get("host") or ""
-    port = int(parts["port"]) if parts.get("port") else None
-    if (
-        not host
-        or host.startswith("-")
-        or (parts.get("user") or "").startswith("-")
-        or port == 0
-        or (port or 0) > 65535
-    ):
-        raise UsageError(
-            f"Not an address: {clean(address, limit=100)!r}.", next_step="write it as user@host or user@host:port"
-        )
-    return parts.get("user"), host, port
 
 
 def load_config(path: Path | None = None, system: Path = SYSTEM_CONFIG) -> paramiko.SSHConfig:

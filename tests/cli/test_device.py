@@ -9,7 +9,14 @@ import sys
 
 import pytest
 
+from tests.support.light_python import make_light_python
 from tests.support.sshd import serve
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """The board's interpreter."""
+    return str(make_light_python(tmp_path_factory.mktemp("python") / "venv"))
 
 
 @pytest.fixture
@@ -66,8 +73,8 @@ def test_what_is_wrong_is_said_with_the_next_step(command):
     assert "reserved" in command("add", "local", "--host", "h", code=2).stderr
 
 
-def test_from_an_unknown_host_to_its_facts(command, board):
-    command("add", "b", "--host", "lab-board", "--python", sys.executable)
+def test_from_an_unknown_host_to_its_facts(command, board, python):
+    command("add", "b", "--host", "lab-board", "--python", python)
     refused = command("probe", "b", code=3).stderr
     trust = refused.split("argus-edge device ")[-1].split()
     assert trust[:2] == ["trust", "lab-board"]
@@ -84,13 +91,13 @@ def test_trusting_on_first_use_is_asked(command, board):
     assert "already" in command("trust", "lab-board", "--first-use").stdout
 
 
-def test_doctor_tells_what_to_do_and_setup_does_it(command, board):
+def test_doctor_tells_what_to_do(command, board, python):
     command("trust", "lab-board", "--first-use")
     command("add", "b", "--host", "lab-board", "--python", "~/none")
     report = command("doctor", "b", code=4).stdout
     assert "✗ python" in report
     assert "--python PATH --replace" in report
-    command("add", "b", "--python", sys.executable, "--replace")
+    command("add", "b", "--python", python, "--replace")
     document = json.loads(command("doctor", "b", "--json", "-").stdout)
     assert document["ok"]
     assert {finding["check"] for finding in document["findings"]} >= {"login", "agent", "disk"}
@@ -102,16 +109,28 @@ def test_a_board_that_is_off(command):
     assert "✗ login" in command("doctor", "off", code=3).stdout
 
 
-def test_one_board_of_several_that_is_off_does_not_stop_the_others(command):
+def test_setup_makes_an_environment_and_uses_it(command, board, tmp_path):
+    # The environment is there already; only its use is new: nothing is installed from the network.
+    command("trust", "lab-board", "--first-use")
+    make_light_python(board.home / ".cache" / "argus-edge" / "venv")
+    bare = make_light_python(tmp_path / "bare", runtime=False)
+    command("add", "b", "--host", "lab-board", "--python", str(bare))
+    assert "now uses" in command("setup", "b", "--yes").stderr
+    assert json.loads(command("show", "b", "--json", "-").stdout)["python"] == "~/.cache/argus-edge/venv/bin/python"
+
+
+def test_one_board_of_several_that_is_off_does_not_stop_the_others(command, board, python):
+    command("trust", "lab-board", "--first-use")
     command("add", "off", "--host", "x@127.0.0.1:1")
-    documents = json.loads(command("probe", "off,local", "--json", "-", code=3).stdout)
+    command("add", "b", "--host", "lab-board", "--python", python)
+    documents = json.loads(command("probe", "off,b", "--json", "-", code=3).stdout)
     assert "refused" in documents[0]["error"]
     assert documents[1]["arch"] == os.uname().machine
 
 
-def test_doctor_releases_a_quarantined_board(command, board):
+def test_doctor_releases_a_quarantined_board(command, board, python):
     command("trust", "lab-board", "--first-use")
-    command("add", "b", "--host", "lab-board", "--python", sys.executable)
+    command("add", "b", "--host", "lab-board", "--python", python)
     path = command.home / "config" / "devices.yaml"
     path.write_text(path.read_text() + "    quarantined: true\n    failures: 3\n")
     assert "quarantined" in command("list").stdout

@@ -14,9 +14,17 @@ from argus_edge.devices.ssh import SshTransport
 from argus_edge.devices.transport import Completed
 from argus_edge.errors import DeviceUnreachableError, DeviceUntrustedError
 from argus_edge.schema.device import DeviceEntry
+from tests.support.light_python import make_light_python
 from tests.support.sshd import free_port, serve
 
 ENTRY = DeviceEntry(name="board", host="board", python=sys.executable)
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory):
+    """The board, with an interpreter that is quickly probed."""
+    python = make_light_python(tmp_path_factory.mktemp("python") / "venv")
+    return ENTRY.model_copy(update={"python": str(python)})
 
 
 def findings(board, entry=ENTRY):
@@ -96,8 +104,8 @@ class TestRealLogins:
     def connect(self, server, **options):
         return lambda entry: SshTransport("board", config=server.config(**options))
 
-    def test_all_is_well(self, sshd):
-        found = list(diagnose(ENTRY, self.connect(sshd)))
+    def test_all_is_well(self, sshd, light):
+        found = list(diagnose(light, self.connect(sshd)))
         assert [item.finding.check for item in found][:2] == ["login", "agent"]
         assert len(found) > 3
 
@@ -119,10 +127,10 @@ class TestRealLogins:
         found = list(diagnose(ENTRY.model_copy(update={"python": "~/old-python"}), self.connect(sshd)))
         assert "2.7.18" in found[-1].finding.detail
 
-    def test_a_login_that_talks_is_remarked_on_and_harmless(self, tmp_path):
+    def test_a_login_that_talks_is_remarked_on_and_harmless(self, tmp_path, light):
         noisy = 'echo "Welcome to Ubuntu"; exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"'
         with serve(tmp_path / "s", force_command=noisy) as server:
-            found = {item.finding.check: item for item in diagnose(ENTRY, self.connect(server))}
+            found = {item.finding.check: item for item in diagnose(light, self.connect(server))}
         assert "Welcome to Ubuntu" in found["shell"].finding.detail
         assert found["shell"].ok
         assert found["agent"].ok

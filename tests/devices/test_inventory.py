@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -123,3 +124,10 @@ def test_the_folder_can_be_set(tmp_path, monkeypatch):
 )
 def test_names_for_hosts(host, name):
     assert entry_name(host) == name
+
+
+def test_the_inventory_needs_no_ssh_to_be_read():
+    program = (
+        "import sys, argus_edge.devices.inventory, argus_edge.devices.connect; sys.exit('paramiko' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0

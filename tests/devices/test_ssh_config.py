@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from argus_edge.devices.ssh_config import load_config, parse_address, resolve
+from argus_edge.devices.address import parse_address
+from argus_edge.devices.ssh_config import load_config, resolve
 from argus_edge.errors import UsageError
 
 
