@@ -108,7 +108,7 @@ def prepare(request: Request) -> Prepared:
         inputs[part.name] = prepared
         components[part.name] = ComponentContext(
             precision=part.precision,
-            cost=component_cost(part, prepared.shapes),
+            cost=component_cost(part, prepared.shapes, prepared.dims),
             limits=part.parity_limits,
             largest_output=prepared.largest_output,
         )

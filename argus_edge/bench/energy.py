@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from argus_edge.artifacts import read_file
+from argus_edge.bench.model_types import GPU_PROVIDERS
 from argus_edge.errors import InputError
 from argus_edge.schema.agent import PartResult, SeriesPoint
 from argus_edge.schema.bench import Energy
@@ -41,6 +42,9 @@ def energy(part: PartResult, series: Sequence[SeriesPoint], *, window_s: float, 
     said = part.vendor_after.get("energy") or part.vendor_before.get("energy")
     if not isinstance(said, dict):
         return None
+    if said.get("sensor") == "nvml" and not set(part.providers_used) & set(GPU_PROVIDERS):
+        # The power of a GPU that does nothing says nothing about a model on the CPU.
+        return None
     source, coverage = str(said.get("source", "unknown"))[:200], str(said.get("coverage", "unknown"))[:300]
     mean_w = _by_counter(series, window_s) or _by_power(series, window_s)
     if mean_w is None:
@@ -53,7 +57,9 @@ def _energy(
 ) -> Energy:
     reason = None if idle_w is not None else "idle power is not known: joules include it"
     above = mean_w - (idle_w or 0.0)
-    joules = above * window_s / inferences if inferences else None
+    joules = above * window_s / inferences if inferences and above > 0 else None
+    if above <= 0:
+        reason = "the power was not above that at rest"
     return Energy(
         source=source,
         coverage=coverage,

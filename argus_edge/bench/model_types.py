@@ -23,6 +23,9 @@ RUNTIMES_OF: dict[str, tuple[str, ...]] = {
     "none": ("null",),
 }
 
+# Providers that run a model on a GPU.
+GPU_PROVIDERS = ("cuda", "tensorrt")
+
 
 @dataclass(frozen=True)
 class ModelFile:

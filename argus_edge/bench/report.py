@@ -10,10 +10,10 @@ from argus_edge.bench import validity
 from argus_edge.bench.context import ComponentContext, Context, Cost
 from argus_edge.bench.figures import spread, window_figures
 from argus_edge.bench.memory import headline
-from argus_edge.bench.model_types import BenchComponent, ResolvedModel
-from argus_edge.bench.roofline import GPU_PROVIDERS, roofline
+from argus_edge.bench.model_types import GPU_PROVIDERS, BenchComponent, ResolvedModel
+from argus_edge.bench.roofline import roofline
 from argus_edge.bench.samples import Samples, encode, read_samples
-from argus_edge.errors import InputError, RunFailedError
+from argus_edge.errors import RunFailedError
 from argus_edge.schema.agent import DeviceFacts, Part, PartResult, RunResult, SeriesPoint
 from argus_edge.schema.bench import (
     BenchedDevice,
@@ -295,22 +295,31 @@ def device_section(
     return BenchedDevice(name=entry.name, profile=profile.name, facts=facts, labels={**entry.labels, **labels})
 
 
-def component_cost(component: BenchComponent, shapes: Mapping[str, Sequence[int]]) -> Cost:
-    """Return what one call costs: by the bundle's count at these shapes, else by a walk over the ONNX graph."""
-    bundled = component.bundled
-    if component.format == "onnx" and component.model is not None:
-        from argus_edge.onnx_macs import file_cost
+def component_cost(
+    component: BenchComponent, shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int] | None = None
+) -> Cost:
+    """Return what one call costs: the MACs by the bundle's count at these lengths, else by a walk over the ONNX graph.
 
-        try:
-            cost = file_cost(str(component.model.path), shapes)
-        except InputError:
-            return Cost()
-        notes = tuple(f"{component.name}: {count} x {op} not counted" for op, count in cost.uncounted.items())
-        counted: float | None = float(cost.macs) if not cost.uncounted else None
-        if counted is None and bundled is not None and bundled.macs:
-            counted = float(bundled.macs[0].macs)
-        return Cost(counted, float(cost.weight_bytes + cost.io_bytes), notes)
-    if bundled is not None:
-        at = next((count for count in bundled.macs), None)
-        return Cost(float(at.macs) if at else None, float(bundled.weight_bytes))
-    return Cost()
+    Parameters
+    ----------
+    component
+        What is called.
+    shapes
+        Input name -> lengths.
+    dims
+        Of a bundle: the lengths of its free dimensions.
+    """
+    bundled = component.bundled
+    counted = next((float(count.macs) for count in bundled.macs if count.dims == dims), None) if bundled else None
+    if component.format != "onnx" or component.model is None:
+        return Cost(counted, float(bundled.weight_bytes) if bundled else None)
+    from argus_edge.onnx_macs import file_cost
+
+    cost = file_cost(str(component.model.path), shapes)
+    traffic = float(cost.weight_bytes + cost.io_bytes)
+    if counted is not None:
+        return Cost(counted, traffic)
+    notes = tuple(
+        f"{component.name}: the MACs of {nodes} x {op} could not be counted" for op, nodes in cost.uncounted.items()
+    )
+    return Cost(None if cost.uncounted else float(cost.macs), traffic, notes)

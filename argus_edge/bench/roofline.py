@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from argus_edge.bench.model_types import GPU_PROVIDERS
 from argus_edge.devices import profiles
 from argus_edge.schema.bench import Roofline
 from argus_edge.schema.device import Peak, Profile
@@ -18,7 +19,6 @@ DTYPES = {
     "int8-static": ("int8",),
     "int4": ("int4", "int8"),
 }
-GPU_PROVIDERS = ("cuda", "tensorrt")
 EXPLANATIONS = (
     "fewer products than counted (Winograd convolutions, work that the runtime optimised away), "
     "a lower precision than the file's (fp16 kernels), a clock above the one assumed, or a wrong count of MACs"

@@ -37,6 +37,22 @@ def test_without_idle_power_the_report_says_so():
     assert "idle" in found.reason
 
 
+def test_a_gpu_at_rest_says_nothing_about_a_model_on_the_cpu():
+    vendor = {"energy": {"sensor": "nvml", "source": "NVML", "coverage": "the GPU board"}}
+    points = series("power_w", [(0, 60.0), (9, 60.0)])
+    on_cpu = part(vendor_after=vendor, providers_used=["cpu"])
+    on_gpu = part(vendor_after=vendor, providers_used=["cuda", "cpu"])
+    assert energy(on_cpu, points, window_s=10.0, inferences=10) is None
+    assert energy(on_gpu, points, window_s=10.0, inferences=10).mean_w == pytest.approx(60.0)
+
+
+def test_joules_are_not_negative():
+    points = series("power_w", [(0, 4.0), (9, 4.0)])
+    found = energy(part(vendor_after=VENDOR, idle_power_w=5.0), points, window_s=10.0, inferences=10)
+    assert found.joules_per_inference is None
+    assert "not above" in found.reason
+
+
 def test_no_sensor_no_energy():
     assert energy(part(), [], window_s=10.0, inferences=10) is None
     assert energy(part(vendor_after=VENDOR), [], window_s=10.0, inferences=10).mean_w is None

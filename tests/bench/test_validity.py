@@ -106,6 +106,14 @@ def test_over_current_on_a_jetson():
     assert codes(seen(series=[(3.0, {"over_current": 0.0, "over_current_events": 4.0})])) == []
 
 
+def test_over_current_and_a_gpu_that_throttles():
+    events = [(-1.0, {"over_current_events": 1.0}), (2.0, {"over_current_events": 2.0})]
+    assert codes(seen(series=events)) == ["throttled"]
+    assert codes(seen(series=[(2.0, {"over_current": 1.0})])) == ["throttled"]
+    assert codes(seen(series=[(2.0, {"gpu_throttled": 1.0})])) == ["throttled"]
+    assert codes(seen(series=[(2.0, {"gpu_throttled": 0.0, "over_current": 0.0})])) == []
+
+
 def test_overheated_by_the_profile():
     assert codes(seen(series=[(3.0, {"temperature_c": 81.0})], throttle_temperature_c=80.0)) == ["overheated"]
     assert codes(seen(series=[(3.0, {"temperature_c": 79.0})], throttle_temperature_c=80.0)) == []
