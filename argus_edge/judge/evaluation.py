@@ -212,12 +212,13 @@ def evaluate_judges(tables: Sequence[JudgeTable], plan: Plan, say: Callable[[str
         raise InputError(f"The tables are of different scales: {scales}.")
     warnings = [str(problem) for table in tables for problem in table.problems]
     used = [table.take(usable_rows(table)) for table in tables]
+    # Tables that cannot be joined are an error before anything is measured.
+    joined = join_tables(used)
     reports = [_judge_report(table, plan, say) for table in used]
     agreement: list[Agreement] = []
     fusion: list[Fusion] = []
     if len(used) > 1:
         agreement = [_agreement(first, second) for first, second in combinations(reports, 2)]
-        joined = join_tables(used)
         together = _judge_report(joined.take(usable_rows(joined)), plan, say)
         fusion = _fusion(reports, together)
         reports = [*reports, together]
