@@ -40,7 +40,7 @@ class Host:
         return {**os.environ, **own, "HOME": str(self.folder), "NO_COLOR": "1"}
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", "from argus_edge.cli.main import main; main()", *arguments]
+        command = [sys.executable, "-m", "argus_edge", *arguments]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, cwd=self.folder, env=self.environment, **pipes)
 
