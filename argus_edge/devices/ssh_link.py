@@ -29,6 +29,8 @@ PROBE_AFTER_S = 3.0
 DEAD_AFTER_S = 8.0
 """Silence after which the far side is asked for a sign of life, and after which the link is given up."""
 MAX_HOPS = 8
+TOO_MANY_KEYS = 3
+"""From so many refused keys on, a server that closes the connection means that."""
 
 # AES-GCM first: one pass over the data where CTR and HMAC take two, which is what a large upload is bound by.
 _CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", "aes192-ctr", "aes256-ctr")
@@ -280,13 +282,19 @@ def _authenticate(target: Target, transport: paramiko.Transport) -> None:
             except paramiko.BadAuthenticationType as error:
                 allowed = list(error.allowed_types)
                 break
-            except paramiko.AuthenticationException:
-                if transport.is_active():
-                    continue
-                notes.append("the device closed the connection after too many keys (set IdentitiesOnly in ssh_config)")
-                break
             except (paramiko.SSHException, OSError, EOFError) as error:
-                notes.append(clean(str(error), limit=120) or type(error).__name__)
+                # A refusal is an AuthenticationException, and so is what paramiko makes of silence or of a cut link.
+                if transport.is_active() and "timeout" not in str(error).lower():
+                    if not isinstance(error, paramiko.AuthenticationException):
+                        notes.append(clean(str(error), limit=120) or type(error).__name__)
+                    continue
+                if tried < TOO_MANY_KEYS:
+                    raise DeviceUnreachableError(
+                        f"The link was lost in the login ({clean(str(error), limit=120) or type(error).__name__}).",
+                        where=str(target),
+                        next_step="check the device's power and network; does `ssh` itself connect?",
+                    ) from error
+                notes.append("the device closed the connection after too many keys (set IdentitiesOnly in ssh_config)")
                 break
             if not missing:
                 return

@@ -154,6 +154,21 @@ class TestReset:
         assert proxy.connections >= 2
 
 
+@pytest.mark.parametrize("cut", [Chaos.black_hole, Chaos.reset])
+def test_a_link_that_is_lost_in_the_login_is_no_refusal(sshd, monkeypatch, cut):
+    with Chaos(sshd.port) as proxy:
+        check = ssh_link._check_host_key
+
+        def check_and_cut(*arguments):
+            check(*arguments)
+            cut(proxy)
+
+        monkeypatch.setattr(ssh_link, "_check_host_key", check_and_cut)
+        monkeypatch.setattr(ssh_link, "AUTH_S", 1.0)
+        with pytest.raises(DeviceUnreachableError, match="lost in the login"):
+            SshTransport("board", config=sshd.config(name="login", port=proxy.port)).home()
+
+
 @pytest.mark.slow
 def test_a_link_that_is_slow_but_alive_is_not_given_up(link, large):
     transport, proxy = link

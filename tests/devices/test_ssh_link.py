@@ -227,6 +227,15 @@ class TestKeys:
         config.write_text(text.replace(f"IdentityFile {sshd.user_key}", "IdentityFile none"))
         assert says_hello(config)
 
+    def test_too_many_keys(self, sshd, agent, tmp_path):
+        for number in range(7):
+            agent(make_key(tmp_path / f"stranger{number}"))
+        config = sshd.config(name="many")
+        text = config.read_text().replace("IdentityAgent none", "").replace("IdentitiesOnly yes", "")
+        config.write_text(text.replace(f"IdentityFile {sshd.user_key}", ""))
+        with pytest.raises(DeviceUntrustedError, match="too many keys"):
+            says_hello(config)
+
     def test_the_agent_that_the_config_names(self, sshd, agent, monkeypatch):
         agent(sshd.user_key)
         path = os.environ["SSH_AUTH_SOCK"]
