@@ -338,8 +338,6 @@ CHECKS = (
     _provider,
     _parity,
     _throttled,
-    _gpu_throttled,
-    _over_current,
     _overheated,
     _under_voltage,
     _clock,

@@ -106,12 +106,9 @@ def test_over_current_on_a_jetson():
     assert codes(seen(series=[(3.0, {"over_current": 0.0, "over_current_events": 4.0})])) == []
 
 
-def test_over_current_and_a_gpu_that_throttles():
-    events = [(-1.0, {"over_current_events": 1.0}), (2.0, {"over_current_events": 2.0})]
-    assert codes(seen(series=events)) == ["throttled"]
-    assert codes(seen(series=[(2.0, {"over_current": 1.0})])) == ["throttled"]
+def test_a_gpu_that_throttles():
     assert codes(seen(series=[(2.0, {"gpu_throttled": 1.0})])) == ["throttled"]
-    assert codes(seen(series=[(2.0, {"gpu_throttled": 0.0, "over_current": 0.0})])) == []
+    assert codes(seen(series=[(2.0, {"gpu_throttled": 0.0})])) == []
 
 
 def test_overheated_by_the_profile():
