@@ -194,6 +194,7 @@ def make_inputs(specs: Iterable[TensorSpec], lengths: Mapping[str, int], *, seed
 
     generator = np.random.default_rng(seed)
     arrays: dict[str, np.ndarray] = {}
+    values: np.ndarray
     for spec in specs:
         shape = tensor_shape(spec, lengths)
         low, high, fill = (

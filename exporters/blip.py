@@ -133,7 +133,7 @@ def _two_caches(own: PastCache, cross: tuple[torch.Tensor, ...]) -> Any:
     """Return a cache of which the cross-attention part is given, in the class that BLIP's attention asks for."""
     from transformers import EncoderDecoderCache
 
-    class Given(EncoderDecoderCache):  # type: ignore[misc]
+    class Given(EncoderDecoderCache):
         def __init__(self) -> None:
             self.self_attention_cache = own
             self.cross_attention_cache = _Layers(cross)

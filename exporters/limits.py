@@ -46,7 +46,7 @@ def runtime_limit(profile: Profile, file_format: str, precision: Precision) -> R
             where=profile.name,
             next_step=f"choose --format {' or '.join(formats)}" if formats else "choose another device",
         )
-    limit = limits[runtime]  # type: ignore[index]
+    limit = limits[runtime]
     if precision in limit.missing_precisions:
         raise MisfitError(
             f"{runtime} {limit.version or ''} on {profile.title} has no kernels for {precision}.",
@@ -63,7 +63,14 @@ def choose_opset(device: str | None, file_format: str, precision: Precision, ops
     ------
     MisfitError
         As from :func:`runtime_limit`, or the runtime loads no such opset.
+    UsageError
+        4-bit weights in an old opset.
     """
+    if file_format == "onnx" and precision == "int4" and opset is not None and opset < DEFAULT_OPSET:
+        raise UsageError(
+            f"4-bit weights are not written in opset {opset}.",
+            next_step=f"leave out --opset, or give --opset {DEFAULT_OPSET} or higher",
+        )
     if device is None:
         return opset or DEFAULT_OPSET
     profile = device_profile(device)

@@ -77,7 +77,7 @@ def to_static_int8(path: Path, samples: tuple[Arrays, ...]) -> tuple[str, ...]:
     if not samples:
         raise UsageError("int8-static needs samples to calibrate on.", next_step="add --calibration FOLDER")
 
-    class Reader(CalibrationDataReader):  # type: ignore[misc]
+    class Reader(CalibrationDataReader):
         def __init__(self) -> None:
             self._left = iter(samples)
 

@@ -1,14 +1,11 @@
 """Tiny models and their bundles, made once a session; what they need is imported when a test asks for it."""
 
+import os
+
 import pytest
 
-
-@pytest.fixture(scope="session", autouse=True)
-def _offline():
-    # What a test does must not depend on what a hub answers today.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HF_HUB_OFFLINE", "1")
-        yield
+# What a test does must not depend on what a hub answers today; read when huggingface_hub is imported.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 
 @pytest.fixture(scope="session")

@@ -88,18 +88,16 @@ def test_a_folder_that_is_no_model(refused, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "status", "words"),
-    [("GatedRepoError", 403, "gated"), ("RepositoryNotFoundError", 404, "No such model on the hub")],
+    ("name", "words"), [("GatedRepoError", "gated"), ("RepositoryNotFoundError", "No such model on the hub")]
 )
-def test_a_gated_and_an_unknown_model(refused, monkeypatch, name, status, words):
-    import httpx
+def test_a_gated_and_an_unknown_model(refused, monkeypatch, name, words):
     import huggingface_hub.errors
-    import transformers
+
+    kind = getattr(huggingface_hub.errors, name)
 
     def answer(*args, **kwargs):
-        response = httpx.Response(status, request=httpx.Request("GET", "https://hub.example/x"))
-        error = getattr(huggingface_hub.errors, name)("no", response=response)
-        raise OSError("cannot access") from error
+        # As transformers does: an OSError that comes from the hub's own error.
+        raise OSError("cannot access") from kind.__new__(kind, "no")
 
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", answer)
     assert words in refused(InputError, "someone/some-model")
@@ -168,6 +166,10 @@ def test_a_device_that_lacks_the_opset_or_the_runtime(refused, tiny):
     assert "no litert" in refused(MisfitError, tiny("clip"), device="jetson-nano", format="tflite", opset=None)
 
 
+def test_4_bit_weights_in_an_old_opset(refused, tiny):
+    assert "opset 15" in refused(UsageError, tiny("clip"), precision="int4")
+
+
 def test_an_unknown_device(refused, tiny):
     assert "pi5" in refused(UsageError, tiny("clip"), device="toaster")
 
@@ -176,6 +178,7 @@ def test_static_quantisation_without_samples(refused, tiny):
     assert "--calibration" in refused(UsageError, tiny("clip"), precision="int8-static")
 
 
+@pytest.mark.slow
 def test_a_file_that_computes_something_else_is_not_written(refused, tiny, tmp_path, monkeypatch):
     monkeypatch.setitem(parity.LIMITS, "int8", ParityLimits(cosine=1.0))
     assert "do not compute" in refused(ParityError, tiny("clip"), precision="int8")

@@ -58,6 +58,7 @@ def generated(model, **inputs):
     return found[0, prompt:].tolist()
 
 
+@pytest.mark.slow
 def test_blip_captions_as_the_original(exported, tiny):
     folder, manifest = exported("blip", opset=15)
     model = transformers.BlipForConditionalGeneration.from_pretrained(tiny("blip")).eval()
@@ -79,6 +80,7 @@ def test_blip_captions_as_the_original(exported, tiny):
     assert ours == found[0, 3:].tolist()
 
 
+@pytest.mark.slow
 def test_gemma3_answers_as_the_original(exported, tiny):
     folder, manifest = exported("gemma3", opset=15)
     model = transformers.Gemma3ForConditionalGeneration.from_pretrained(tiny("gemma3")).eval()
