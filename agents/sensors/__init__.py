@@ -52,7 +52,7 @@ class Sensors:
                 continue
             try:
                 sensor = import_module("." + MODULES[name], __name__).open_sensor(system_root)
-            except (Unavailable, OSError) as reason:
+            except (Unavailable, OSError, ImportError) as reason:  # a small Python may lack ctypes
                 self.missing[name] = str(reason)
                 continue
             self._opened.append((name, sensor))

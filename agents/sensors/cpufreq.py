@@ -2,7 +2,7 @@
 
 import os
 
-from .files import Kept, Unavailable, close_all, find, keep, read
+from .files import Kept, Unavailable, close_all, find, keep, number, read
 
 MAX_POLICIES = 64
 
@@ -39,10 +39,10 @@ class CpuFreq:
             limit = keep(os.path.join(folder, "scaling_max_freq"))
             if limit:
                 self._limits.append(limit)
-            maxima.append(read(os.path.join(folder, "cpuinfo_max_freq")))
+            maxima.append(number(read(os.path.join(folder, "cpuinfo_max_freq"))) or 0.0)
         if not self._current:
             raise Unavailable("the kernel shows no cpufreq policy")
-        self._maximum = max([float(text) for text in maxima if text.isdigit()] or [0.0])
+        self._maximum = max(maxima)
         for path in find(system_root, "/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count")[
             :MAX_POLICIES
         ]:

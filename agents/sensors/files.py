@@ -19,7 +19,9 @@ def under(system_root, path):
 def find(system_root, pattern):
     """Return the paths that a pattern matches below the root, in natural order (zone2 before zone10)."""
     found = glob.glob(os.path.join(glob.escape(system_root), pattern.lstrip("/")))
-    return sorted(found, key=lambda path: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)])
+    return sorted(
+        found, key=lambda path: [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", path)]
+    )
 
 
 def read(path, limit=1 << 16):

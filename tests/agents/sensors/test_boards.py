@@ -260,6 +260,18 @@ def test_a_device_with_nothing(tmp_path):
     assert all(fact["detail"] for fact in sensors.facts())
 
 
+def test_a_python_without_ctypes_lacks_nvml_alone(pi, opened, monkeypatch):
+    import sys
+
+    from argus_edge.agents import sensors
+
+    monkeypatch.delitem(sys.modules, sensors.__name__ + ".nvml", raising=False)
+    monkeypatch.setitem(sys.modules, "ctypes", None)
+    found = opened(pi, "thermal", "nvml")
+    assert "ctypes" in found.missing["nvml"]
+    assert found.read()["temperature_c"] == 52.35
+
+
 def test_an_unknown_sensor_is_said_to_be_missing(pi, opened):
     assert opened(pi, "thermal", "barometer").missing == {"barometer": "this agent has no such sensor"}
 
