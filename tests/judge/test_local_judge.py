@@ -80,6 +80,8 @@ def test_log_probabilities_are_those_of_a_forward_pass(folder, picture):
         for spelling in ("1", "▁1", "5"):
             assert shown[spelling] == pytest.approx(float(wanted[WORDS.index(spelling)]), abs=1e-4)
         assert WORDS.index(token) == int(wanted.argmax())
+        if token == "<image>":  # random weights may say so; a forward pass would look for a second picture
+            break
         ids = torch.cat([ids, torch.tensor([[WORDS.index(token)]])], dim=1)
 
 
