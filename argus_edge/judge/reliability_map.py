@@ -13,6 +13,9 @@ __all__ = ["place_labels", "render_map", "require_plotly"]
 _COLORS = {"score": "#1a7f5a", "rank only": "#b7791f", "do not use": "#b03a3a"}
 _WORDS = {"score": "score absolutely", "rank only": "rank only", "do not use": "do not use"}
 _HEIGHT, _WIDTH = 520, 1000
+_COVERAGE_NOTE = (
+    "<p class=quiet>The promised coverage holds on average over the rows (of a group), not for each human score.</p>"
+)
 _STYLE = """
 :root { color-scheme: light; }
 body { font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; color: #1d2733; background: #fff;
@@ -283,8 +286,8 @@ def render_map(evaluation: JudgeEvaluation) -> str:
         f"1–{evaluation.levels}, argus-edge {escape(evaluation.tool_version)}, "
         f"{evaluation.created:%Y-%m-%d %H:%M} UTC</p>",
         "<p>Each point is a task. To the left the judge's scores come with narrow intervals; upwards it orders answers "
-        "as humans do. In the shaded corner it ranks better than it scores; a diamond marks a task whose gap is above "
-        "0 with 95 % confidence.</p>",
+        "as humans do. In the shaded corner it ranks better than it scores; a diamond marks a decoupled task: good "
+        "to rank by, not to score by, and surely in that corner.</p>",
     ]
     for index, report in enumerate(evaluation.judges):
         parts.append(f"<h2>{escape(report.judge)}</h2><p><b>{_summary(report)}</b></p>")
@@ -297,7 +300,7 @@ def render_map(evaluation: JudgeEvaluation) -> str:
         )
         parts += [figure, f"<h3>Advice (intervals: {escape(report.task_method)})</h3>", _task_table(report)]
         parts += ["<h3>Methods</h3>", _method_table(report)]
-        parts += ["<h3>Where the coverage is</h3>", _coverage_table(report)]
+        parts += ["<h3>Where the coverage is</h3>", _COVERAGE_NOTE, _coverage_table(report)]
         parts += ["<h3>The judge itself</h3>", _points(report)]
     if evaluation.agreement:
         parts.append("<h2>Do the judges agree on what is hard?</h2>")

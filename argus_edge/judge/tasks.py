@@ -154,7 +154,7 @@ def task_report(rows: TaskRows, *, alpha: float, span: int, demands: Demands) ->
         spearman_interval=interval,
         gap=gap,
         gap_interval=gap_ends,
-        decoupled=gap_ends is not None and gap_ends[0] > 0,
+        decoupled=gap_ends is not None and gap_ends[0] > 0 and advice == "rank only",
         advice=advice,
         reason=reason,
     )

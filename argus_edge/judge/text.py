@@ -51,7 +51,7 @@ def _task_lines(tasks: Sequence[TaskReport]) -> str:
         )
     lines = [columns(rows)]
     if any(task.decoupled for task in tasks):
-        lines.append("* ranks well and scores badly: the ranking-scoring gap is above 0")
+        lines.append("* decoupled: ranks well and scores badly, the gap is above 0")
     lines.append("")
     for task in sorted(tasks, key=lambda report: report.width_adjusted):
         lines.append(f"{task.task}: {task.advice}. {task.reason}.")

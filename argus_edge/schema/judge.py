@@ -88,7 +88,9 @@ class TaskReport(Model):
     spearman_interval: tuple[float, float] | None = None
     gap: float | None = Field(description="|Pearson| − (1 − raw width/(K − 1)): the ranking-scoring gap.")
     gap_interval: tuple[float, float] | None = Field(default=None, description="Bootstrap, 95 %.")
-    decoupled: bool = Field(description="Ranks well and scores badly: the gap is above 0 with its whole interval.")
+    decoupled: bool = Field(
+        description="Ranks well and scores badly: rank only, and the gap's whole interval is above 0."
+    )
     advice: Advice
     reason: str = Field(max_length=2000)
     labels_needed: int | None = Field(default=None, description="Labelled rows of the task for the wanted width.")

@@ -97,3 +97,21 @@ def test_a_width_that_does_not_fall_needs_no_extrapolation():
     assert shared_slope([[(10, 1.0), (20, 1.5)]]) == 0
     assert shared_slope([[(10, 1.0)]]) is None
     assert sizes_of(10) == [2, 5, 10]
+
+
+def test_a_task_is_decoupled_only_where_ranking_is_what_remains():
+    from argus_edge.judge.tasks import TaskRows, task_report
+
+    rng = np.random.default_rng(1)
+    human = rng.integers(1, 6, 400).astype(float)
+    judge = human + 0.5 * rng.standard_normal(400)
+
+    def report(width):
+        widths = np.full(400, width)
+        rows = TaskRows("t", human, judge, widths, widths, np.ones(400), widths)
+        return task_report(rows, alpha=0.1, span=4, demands=Demands(2.0))
+
+    wide, narrow = report(3.5), report(1.0)
+    assert (wide.advice, wide.decoupled) == ("rank only", True)
+    assert (narrow.advice, narrow.decoupled) == ("score", False)
+    assert narrow.gap > 0  # it ranks better still, but it scores well enough
