@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("onnxscript")
 Image = pytest.importorskip("PIL.Image")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def picture(seed, size=(48, 40)):
@@ -29,10 +32,17 @@ IMAGES = [picture(seed) for seed in range(3)]
 TEXTS = ["a red cat", "a blue dog on the table", "what colour is the dog"]
 
 
-def export(folder, out):
-    from argus_edge.exporters.export import ExportOptions, export_model
+EXPORT = """
+import sys
+from pathlib import Path
+from argus_edge.exporters.export import ExportOptions, export_model
+export_model(ExportOptions(model=sys.argv[1], out=Path(sys.argv[2]), opset=15))
+"""
 
-    export_model(ExportOptions(model=str(folder), out=out))
+
+def export(folder, out):
+    """Export in a process of its own: pytest's capture of every logger makes tracing slower by far."""
+    subprocess.run([sys.executable, "-c", EXPORT, str(folder), str(out)], check=True, capture_output=True)
     return out
 
 
@@ -83,7 +93,6 @@ def test_lxmert(tmp_path):
     assert bundle.answer(["0", "1", "2"], TEXTS) == original.answer(["0", "1", "2"], TEXTS)
 
 
-@pytest.mark.slow
 def test_gemma3(tmp_path):
     folder = tiny_vlm.gemma3(tmp_path / "gemma3")
     original, bundle = load(folder), load(export(folder, tmp_path / "bundle"))
@@ -92,7 +101,6 @@ def test_gemma3(tmp_path):
     assert bundle.answer(IMAGES, TEXTS) == original.answer(IMAGES, TEXTS)
 
 
-@pytest.mark.slow
 def test_qwen2_5_vl(tmp_path):
     folder = tiny_vlm.qwen2_5_vl(tmp_path / "qwen")
     original, bundle = load(folder), load(export(folder, tmp_path / "bundle"))
@@ -123,18 +131,16 @@ def test_clip_preprocessing_is_that_of_its_processor(size):
     np.testing.assert_allclose(preprocess_image(image, how), expected, atol=1e-5)
 
 
-def test_random_weights_are_refused(tmp_path):
-    bundle = export(tiny_vlm.clip(tmp_path / "clip"), tmp_path / "bundle")
+def test_random_weights_and_changed_files_are_refused(tmp_path):
+    bundle = export(tiny_vlm.lxmert(tmp_path / "lxmert"), tmp_path / "bundle")
+    model = next(bundle.rglob("*.onnx"))
+    whole = model.read_bytes()
+    model.write_bytes(whole[:-1] + b"x")
+    with pytest.raises(InputError):
+        resolve_model(str(bundle), threads=1)
+    model.write_bytes(whole)
     manifest = json.loads((bundle / "manifest.json").read_text())
     manifest["random_weights"] = True
     (bundle / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match="random weights"):
-        resolve_model(str(bundle), threads=1)
-
-
-def test_a_changed_file_is_refused(tmp_path):
-    bundle = export(tiny_vlm.clip(tmp_path / "clip"), tmp_path / "bundle")
-    model = next(bundle.rglob("*.onnx"))
-    model.write_bytes(model.read_bytes() + b"x")
-    with pytest.raises(InputError, match="changed"):
         resolve_model(str(bundle), threads=1)
