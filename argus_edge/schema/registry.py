@@ -7,4 +7,5 @@ ARTIFACTS = {
     "score": "argus_edge.schema.score:ScoreReport",
     "verdict": "argus_edge.schema.verdict:Verdict",
     "judge": "argus_edge.schema.judge:JudgeCalibration",
+    "judge-evaluation": "argus_edge.schema.judge:JudgeEvaluation",
 }

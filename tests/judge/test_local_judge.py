@@ -9,11 +9,11 @@ torch = pytest.importorskip("torch", reason="a local judge needs torch")
 transformers = pytest.importorskip("transformers", reason="a local judge needs transformers")
 pytest.importorskip("PIL", reason="a local judge needs pillow")
 
-from argus_edge.errors import InputError  # noqa: E402
-from argus_edge.judge.asking.items import Item  # noqa: E402
-from argus_edge.judge.asking.local import LocalJudge  # noqa: E402
-from argus_edge.judge.asking.run import read_answer  # noqa: E402
-from argus_edge.judge.scale import Scale  # noqa: E402
+from argus_edge.errors import InputError
+from argus_edge.judge.asking.items import Item
+from argus_edge.judge.asking.local import LocalJudge
+from argus_edge.judge.asking.run import read_answer
+from argus_edge.judge.scale import Scale
 
 WORDS = ["<unk>", "<s>", "</s>", "<pad>", "<image>", "Score", ":", "USER", "ASSISTANT", *"12345", "▁1", "▁4", "cat"]
 
