@@ -11,6 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from argus_edge.artifacts import read_file
+from argus_edge.devices.inventory import config_folder
 from argus_edge.errors import InputError, UsageError
 from argus_edge.schema.agent import DeviceFacts
 from argus_edge.schema.device import Peak, PowerMode, Profile
@@ -22,9 +23,7 @@ _MAX_DEPTH = 8
 
 def user_folder() -> Path:
     """Return the folder of the user's own profile files, ``<config folder>/profiles`` (it need not exist)."""
-    import platformdirs
-
-    return platformdirs.user_config_path("argus-edge") / "profiles"
+    return config_folder() / "profiles"
 
 
 def files() -> dict[str, Path]:

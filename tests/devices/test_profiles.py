@@ -200,6 +200,13 @@ def test_a_faulty_file_does_not_hide_the_other_profiles(config):
         profiles.load_all()
 
 
+def test_the_config_folder_is_the_inventorys(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("ARGUS_EDGE_CONFIG", str(tmp_path / "lab"))
+    (tmp_path / "lab/profiles").mkdir(parents=True)
+    (tmp_path / "lab/profiles/mine.yaml").write_text("extends: pi5\nname: mine\n")
+    assert profiles.load("mine").cores == 4
+
+
 def test_file_outside_the_config_folder(tmp_path):
     path = tmp_path / "lab.yaml"
     path.write_text(yaml.safe_dump({"extends": "pi5", "name": "lab", "cores": 2}))
