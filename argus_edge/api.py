@@ -32,6 +32,7 @@ def bench(
     shapes: Sequence[str] = (),
     input_file: str | Path | None = None,
     profile_ops: bool = False,
+    energy: bool = False,
     labels: Mapping[str, str] | None = None,
     background: Sequence[str] = (),
     meter: str | Path | None = None,
@@ -45,7 +46,9 @@ def bench(
         A bundle's folder, a ``.onnx``, ``.tflite`` or torch file; None: ResNet-50 of the onnx package.
     device
         ``"local"``, an entry of the inventory, or ``user@host``.
-    runtime, provider, scenario, runs, warmup, batch, threads, fps, qps, streams, profile_ops, background, labels
+    runtime, provider, scenario, runs, warmup, batch, threads, fps, qps, streams
+        As the options of ``argus-edge bench``.
+    profile_ops, energy, background, labels
         As the options of ``argus-edge bench``.
     duration, latency_bound
         Seconds.
@@ -87,6 +90,7 @@ def bench(
         runs=runs,
         batch=batch,
         profile_ops=profile_ops,
+        energy=energy,
         background=tuple(background),
         labels=dict(labels or {}),
     )

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
 
-from argus_edge.agents import wire
-from argus_edge.artifacts import read_file
 from argus_edge.bench import preflight
 from argus_edge.bench.context import ComponentContext, Context
 from argus_edge.bench.energy import Meter
+from argus_edge.bench.energy_pass import measure_energy
+from argus_edge.bench.fetching import failure, read_result
 from argus_edge.bench.inputs import (
     Arrays,
     PreparedInputs,
@@ -28,21 +27,19 @@ from argus_edge.bench.models import resolve_model
 from argus_edge.bench.plan import Options, Placed, describe, make_job, new_run_id
 from argus_edge.bench.report import component_cost, device_section, make_report, model_section
 from argus_edge.bench.watching import Link, Listener, Nobody, come_back, follow, stop_on_interrupt
-from argus_edge.devices.agent_client import AgentClient, fault_error
+from argus_edge.devices.agent_client import AgentClient
 from argus_edge.devices.connect import connect
 from argus_edge.devices.deploy import deploy_agent, deploy_files
 from argus_edge.devices.probing import probe, profile_note, profile_of
 from argus_edge.devices.transport import Transport
 from argus_edge.errors import ArgusError, InterruptedRunError, RunFailedError
-from argus_edge.schema.agent import DeviceFacts, RunResult
+from argus_edge.schema.agent import DeviceFacts
 from argus_edge.schema.base import Source
 from argus_edge.schema.bench import BenchReport, Setup
 from argus_edge.schema.device import DeviceEntry, Profile
 from argus_edge.store.records import Record, Store
-from argus_edge.text import clean
 
 Connect = Callable[[DeviceEntry], Transport]
-TAIL_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -188,7 +185,12 @@ def bench(
             told.quiet()
             store.set_state(context.run, _state_after(error), error=error.what)
             raise
-        return conclude(link, client.agent, context, store, told, meter)
+        outcome = conclude(link, client.agent, context, store, told, meter)
+        if options.energy and outcome.error is None:
+            report = measure_energy(link, client.agent, context, outcome.report, told)
+            store.finish(context.run, report, state="done")
+            return Outcome(report)
+        return outcome
     finally:
         told.quiet()
         link.close()
@@ -346,7 +348,7 @@ def conclude(
     try:
         with tempfile.TemporaryDirectory(prefix="argus-edge-") as folder:
             files = client.fetch(context.run, Path(folder))
-            result = _read_result(files, context.run)
+            result = read_result(files, context.run)
             report = make_report(context, result, files, meter() if meter else None)
             error = failure(result, files, context, link.transport.description)
     except KeyboardInterrupt:
@@ -358,58 +360,3 @@ def conclude(
     store.finish(context.run, report, state=result.state, error=str(error.what) if error else None)
     client.remove(context.run)
     return Outcome(report, error)
-
-
-def _read_result(files: Mapping[str, Path], run: str) -> RunResult:
-    """Read the agent's result, which is untrusted.
-
-    Raises
-    ------
-    RunFailedError
-        It is missing or not a result.
-    """
-    if wire.RESULT_FILE not in files:
-        raise RunFailedError("The run left no result on the device.", where=run)
-    try:
-        result = RunResult.model_validate_json(read_file(files[wire.RESULT_FILE], limit=wire.MAX_RESULT_BYTES))
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "document"
-        raise RunFailedError(
-            f"The device's result cannot be used: {clean(place, limit=80)}: {first['msg']}.", where=run
-        ) from error
-    if result.run != run:
-        raise RunFailedError("The device gave another run's result.", where=run)
-    return result
-
-
-def failure(result: RunResult, files: Mapping[str, Path], context: Context, device: str) -> ArgusError | None:
-    """Return the error of a run that failed, with the runtime's last words, or None where it was done."""
-    if result.state == "done" and all(part.state == "done" for part in result.parts):
-        return None
-    index, part = next(
-        ((i, part) for i, part in enumerate(result.parts) if part.state != "done"),
-        (None, None),
-    )
-    fault = (part.error if part else None) or result.error
-    if fault is None:
-        return RunFailedError(f"The run ended as {result.state}.", where=device, next_step=_next_step(result, context))
-    error = fault_error(fault, device)
-    where = f"{part.name} on {device}" if part else device
-    words = _last_words(files.get(wire.OUTPUT_FILE % index)) if index is not None else ""
-    said = f"{error.what} (last words: {words})" if words and fault.kind in ("crashed", "runtime-error") else error.what
-    return type(error)(said, where=where, next_step=error.next_step or _next_step(result, context))
-
-
-def _next_step(result: RunResult, context: Context) -> str:
-    done = sum(part.state == "done" for part in result.parts)
-    kept = f"{done} of {len(context.job.parts)} parts were measured; " if done else ""
-    return f"{kept}argus-edge runs show {context.run} has what is left of it"
-
-
-def _last_words(path: Path | None) -> str:
-    """Return the end of what the runtime wrote."""
-    if path is None:
-        return ""
-    lines = [line for line in path.read_bytes()[-4096:].decode("utf-8", "replace").splitlines() if line.strip()]
-    return clean(lines[-1], limit=TAIL_CHARACTERS) if lines else ""

@@ -49,6 +49,8 @@ class Options:
         None: not asked for; 1, or what the model has.
     profile_ops
         A pass of its own that lists the slowest operators.
+    energy
+        A pass of its own that reads power with tools that disturb the timing.
     background
         Loads that are part of the set-up.
     labels
@@ -57,6 +59,8 @@ class Options:
         Between sensor readings.
     runtime_options
         For the runtime, e.g. TensorRT's ``fp16``.
+    system_root
+        Prefix of what sensors read on the device; a recorded tree in tests.
     """
 
     runtime: str = "auto"
@@ -67,10 +71,12 @@ class Options:
     runs: int = 1
     batch: int | None = None
     profile_ops: bool = False
+    energy: bool = False
     background: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     sample_period_s: float = 1.0
     runtime_options: Mapping[str, Any] = field(default_factory=dict)
+    system_root: str = "/"
 
 
 @dataclass(frozen=True)
@@ -176,6 +182,7 @@ def make_job(
         wall_limit_s=wall_limit(parts),
         background=list(options.background),
         holder=holder(),
+        system_root=options.system_root,
     )
 
 

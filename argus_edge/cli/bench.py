@@ -57,6 +57,7 @@ class Seconds(click.ParamType):
 @click.option("--shape", "shapes", multiple=True, metavar="IN=1x3x224x224", help="Lengths of an input, or DIM=N.")
 @click.option("--input", "input_file", type=click.Path(path_type=Path), metavar="FILE.npz", help="Inputs by name.")
 @click.option("--profile-ops", is_flag=True, help="A pass of its own that lists the slowest operators.")
+@click.option("--energy", is_flag=True, help="A pass of its own for power sensors that disturb the timing (Pi 5).")
 @click.option("--label", "labels", multiple=True, metavar="K=V", help="Kept in the report.")
 @click.option("--background", multiple=True, metavar="UNIT", help="Declares a load that is part of the set-up.")
 @click.option("--meter", type=click.Path(path_type=Path), metavar="FILE.csv", help="An external power meter's log.")
@@ -146,6 +147,7 @@ def read_options(
     qps: float | None,
     streams: int | None,
     profile_ops: bool,
+    energy: bool,
     background: tuple[str, ...],
     labels: tuple[str, ...],
     shapes: tuple[str, ...],
@@ -177,6 +179,7 @@ def read_options(
         runs=runs,
         batch=batch,
         profile_ops=profile_ops,
+        energy=energy,
         background=background,
         labels=pairs,
     )
