@@ -77,7 +77,7 @@ class SshTransport:
         link = self.connect()
         out, err = Capture(limit), Capture(limit)
         deadline = time.monotonic() + timeout
-        with self._channel(link, argv, deadline) as channel:
+        with self._channel(link, argv, deadline) as channel, _link_errors(link):
             reader = _in_background(_drain_stderr, channel, err)
             if stdin is not None:
                 _in_background(_feed, channel, stdin)
@@ -121,7 +121,8 @@ class SshTransport:
         """Run a command and iterate over its output lines; see the seam."""
         link = self.connect()
         with self._channel(link, argv, time.monotonic() + CONNECT_S) as channel:
-            channel.shutdown_write()
+            with _link_errors(link):
+                channel.shutdown_write()
             _in_background(_drain_stderr, channel, Capture(0))
             yield self._lines(link, channel, silence, first or silence)
 
@@ -131,13 +132,12 @@ class SshTransport:
         allowed = first
         deadline = time.monotonic() + allowed
         while True:
-            try:
+            with _link_errors(link):
                 channel.settimeout(max(0.01, deadline - time.monotonic()))
-                chunk = channel.recv(_RECV_BYTES) if time.monotonic() < deadline else None
-            except TimeoutError:
-                chunk = None
-            except _LOST as error:
-                raise lost(error, link) from error
+                try:
+                    chunk = channel.recv(_RECV_BYTES) if time.monotonic() < deadline else None
+                except TimeoutError:
+                    chunk = None
             if chunk is None:
                 raise silent(allowed, self.description)
             if not chunk:
@@ -152,25 +152,23 @@ class SshTransport:
 
     @contextlib.contextmanager
     def _channel(self, link: Link, argv: Sequence[str], deadline: float) -> Iterator[paramiko.Channel]:
-        """Start a command and give its channel, closed at the end; what paramiko raises becomes a lost link."""
-        channel: paramiko.Channel | None = None
-        try:
-            expanded = [self._expand(argument) for argument in argv]
+        """Start a command and give its channel, closed at the end."""
+        expanded = [self._expand(argument) for argument in argv]
+        with _link_errors(link):
             channel = link.transport.open_session(timeout=CONNECT_S)
+        try:
             # exec_command waits for the server's consent without a time-out of its own.
             timer = threading.Timer(max(0.1, min(CONNECT_S, deadline - time.monotonic())), _close, [channel])
             timer.daemon = True
             timer.start()
             try:
-                channel.exec_command(command_line(expanded))
+                with _link_errors(link):
+                    channel.exec_command(command_line(expanded))
             finally:
                 timer.cancel()
             yield channel
-        except _LOST as error:
-            raise lost(error, link) from error
         finally:
-            if channel:
-                _in_background(_close, channel)
+            _in_background(_close, channel)
 
     def _expand(self, argument: str) -> str:
         """Put the user's home folder on the device in place of a leading ``~/``."""
@@ -241,7 +239,7 @@ class SshTransport:
         link = self.connect()
         out, err = Capture(files.MAX_ANSWER_BYTES), Capture(files.MAX_ANSWER_BYTES)
         argv = files.script(files.STORE, files.new_mark(), final, part, sha256, str(size), str(block))
-        with self._channel(link, argv, time.monotonic() + CONNECT_S) as channel:
+        with self._channel(link, argv, time.monotonic() + CONNECT_S) as channel, _link_errors(link):
             reader = _in_background(_drain_stderr, channel, err)
             start = done = block * files.BLOCK_BYTES
             channel.settimeout(patience)
@@ -272,9 +270,8 @@ class SshTransport:
         link = self.connect()
         mark, err = files.new_mark(), Capture(files.MAX_ANSWER_BYTES)
         where = f"{self.description}:{clean(remote, limit=200)}"
-        with self._channel(
-            link, files.script(files.SEND, mark, self._expand(remote)), time.monotonic() + CONNECT_S
-        ) as channel:
+        argv = files.script(files.SEND, mark, self._expand(remote))
+        with self._channel(link, argv, time.monotonic() + CONNECT_S) as channel, _link_errors(link):
             channel.shutdown_write()
             _in_background(_drain_stderr, channel, err)
             channel.settimeout(60.0)
@@ -304,6 +301,15 @@ class SshTransport:
                     data = b""
                     if progress:
                         progress(done, answer.number)
+
+
+@contextlib.contextmanager
+def _link_errors(link: Link) -> Iterator[None]:
+    """Turn what paramiko raises into a lost link."""
+    try:
+        yield
+    except _LOST as error:
+        raise lost(error, link) from error
 
 
 def _in_background(function: Callable[..., None], *arguments: object) -> threading.Thread:

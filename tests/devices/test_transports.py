@@ -114,6 +114,10 @@ class TestLines:
         ):
             list(lines)
 
+    def test_a_fault_of_whoever_reads_stays_what_it_is(self, device):
+        with pytest.raises(FileNotFoundError), device[0].lines(["echo", "one"], silence=30) as lines:
+            os.stat(next(lines) + "/nothing")
+
     def test_leaving_early_ends_the_command_s_channel(self, device):
         transport, _ = device
         with transport.lines(["yes"], silence=20) as lines:

@@ -175,14 +175,16 @@ def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: P
             for ends in ((child.stdout, process.stdout), (child.stderr, process.stderr))
         ]
         feeding = asyncio.create_task(feed(process.stdin, child.stdin))
-        # As sshd does, the answer does not wait for a grandchild that holds the pipes (Process.wait() may).
-        while child.returncode is None:
-            await asyncio.sleep(0.01)
-        await asyncio.wait(tasks, timeout=1)
-        process.exit(child.returncode)
-        for task in [*tasks, feeding]:
-            task.cancel()
-        child._transport.close()
+        try:
+            # As sshd does, the answer does not wait for a grandchild that holds the pipes (Process.wait() may).
+            while child.returncode is None:
+                await asyncio.sleep(0.01)
+            await asyncio.wait(tasks, timeout=1)
+            process.exit(child.returncode)
+        finally:
+            for task in [*tasks, feeding]:
+                task.cancel()
+            child._transport.close()
 
     class Server(asyncssh.SSHServer):
         def connection_requested(self, *_):
@@ -206,6 +208,7 @@ def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: P
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0.05)  # the pipes of the children close in the loop's next rounds
 
     listener = loop.run_until_complete(start())
     thread = threading.Thread(target=loop.run_forever, daemon=True)
