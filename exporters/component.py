@@ -32,6 +32,8 @@ from argus_edge.schema.bundle import (
 Say = Callable[[str], None]
 # The exported graph is run once to be walked, at the lengths at which the original is counted; above this, not.
 GRAPH_MACS = 500_000_000_000
+# Above this, fvcore does not get the values that it may need to trace a component.
+TRACED_MACS = 50_000_000_000
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def export_component(job: ComponentJob, piece: Piece, say: Say) -> Component:
     notes: list[str] = []
     if job.check:
         bare = skeleton(piece)
-        counts = [count_original(plan, bare, dims) for dims in plan.mac_dims]
+        counts = [count_original(plan, piece, bare, dims) for dims in plan.mac_dims]
         macs = [count_flop_counter_mode(bare, example_inputs(plan, dims)) for dims in plan.cases]
         samples = samples_per_case(job.precision, macs)
         if 0 in samples:
@@ -137,17 +139,20 @@ def golden_cases(job: ComponentJob, plan: ComponentPlan, piece: Piece, samples: 
     return cases
 
 
-def count_original(plan: ComponentPlan, bare: Piece, dims: dict[str, int]) -> Counts:
+def count_original(plan: ComponentPlan, piece: Piece, bare: Piece, dims: dict[str, int]) -> Counts:
     """Count the original's MACs at some lengths by the two counters that need the module."""
     tensors = example_inputs(plan, dims)
-    fvcore: tuple[int, int, dict[str, int]] | str
-    try:
-        fvcore = count_fvcore(bare, tensors)
-    except ImportError:
-        fvcore = 'not installed (pip install "argus-edge[export]")'
-    except Exception as error:
-        fvcore = f"cannot trace this component: {str(error).splitlines()[0][:200]}"
-    return Counts(dims, count_flop_counter_mode(bare, tensors), fvcore)
+    flop_counter = count_flop_counter_mode(bare, tensors)
+    # fvcore's tracer cannot follow every operation without values; those it follows with them, if that is cheap.
+    reason = 'not installed (pip install "argus-edge[export]")'
+    for module in [bare, piece] if flop_counter <= TRACED_MACS else [bare]:
+        try:
+            return Counts(dims, flop_counter, count_fvcore(module, tensors))
+        except ImportError:
+            break
+        except Exception as error:
+            reason = f"cannot trace this component: {str(error).splitlines()[0][:200]}"
+    return Counts(dims, flop_counter, reason)
 
 
 def count_graph(plan: ComponentPlan, converted: Converted, counts: Counts) -> MacCount:

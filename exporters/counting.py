@@ -51,13 +51,17 @@ def count_flop_counter_mode(bare: Piece, inputs: tuple[torch.Tensor, ...]) -> in
     return int(counter.get_total_flops()) // 2
 
 
-def count_fvcore(bare: Piece, inputs: tuple[torch.Tensor, ...]) -> tuple[int, int, dict[str, int]]:
-    """Return fvcore's count on a :func:`skeleton`, the part that is no matrix product, and the products it skipped."""
+def count_fvcore(module: Piece, inputs: tuple[torch.Tensor, ...]) -> tuple[int, int, dict[str, int]]:
+    """Return fvcore's count, the part that is no matrix product, and the products it skipped.
+
+    On a :func:`skeleton` nothing is computed.
+    """
     from fvcore.nn import FlopCountAnalysis
 
     with torch.no_grad(), warnings.catch_warnings(), quiet():
         warnings.simplefilter("ignore")
-        analysis = FlopCountAnalysis(bare, tuple(tensor.to("meta") for tensor in inputs))
+        device = next(module.parameters()).device
+        analysis = FlopCountAnalysis(module, tuple(tensor.to(device) for tensor in inputs))
         analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
         total = int(analysis.total())
         by_operator = analysis.by_operator()

@@ -22,8 +22,6 @@ from argus_edge.schema.bundle import Precision
 # torch's newer exporter translates to opset 18; below that, only its older one writes files that load.
 FIRST_DYNAMO_OPSET = 18
 OLDEST_OPSET, NEWEST_OPSET = 9, 23
-# A protobuf file holds at most 2 GiB; weights above this go into a file beside it.
-EXTERNAL_DATA_ABOVE = 1_800_000_000
 
 
 class OnnxFormat(Format):
@@ -101,7 +99,7 @@ def _export_dynamo(piece: Piece, plan: ComponentPlan, opset: int, path: Path) ->
         input_names=[spec.name for spec in plan.inputs],
         output_names=[spec.name for spec in plan.outputs],
         dynamic_shapes=dynamic_shapes(piece, plan),
-        external_data=_weight_bytes(piece) > EXTERNAL_DATA_ABOVE,
+        external_data=_weight_bytes(piece) > onnx_precision.EXTERNAL_DATA_ABOVE,
         verbose=False,
     )
 
@@ -134,6 +132,9 @@ def _export_legacy(piece: Piece, plan: ComponentPlan, opset: int, path: Path) ->
         dynamic_axes={name: named for name, named in axes.items() if named},
     )
     piece.eval()  # the exporter leaves some submodules in training mode
+    if len(list(path.parent.iterdir())) > 1:
+        # Above 2 GB it writes one file for each tensor.
+        onnx_precision.save(onnx.load(str(path)), path)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import onnx
@@ -10,7 +11,10 @@ from argus_edge.errors import UsageError
 from argus_edge.exporters.format import Request
 from argus_edge.exporters.plan import Arrays
 from argus_edge.exporters.quiet import quiet
+from argus_edge.onnx_facts import graph_facts
 
+# A protobuf file holds at most 2 GiB; weights above this go into a file beside it.
+EXTERNAL_DATA_ABOVE = 1_800_000_000
 # Convolutions stay in fp32 under dynamic quantisation: ConvInteger is slower than Conv on every CPU that we know of,
 # and a vision transformer has one. With the other default types static quantisation can wreck CLIP.
 # Weights and activations are unsigned: signed weights saturate 16-bit sums on x86 without VNNI (cosine 0.98 where
@@ -39,11 +43,12 @@ def to_fp16(path: Path) -> tuple[str, ...]:
     """Store weights and compute in fp16; inputs and outputs stay fp32, except for a decoder's keys and values."""
     from onnxruntime.transformers.float16 import convert_float_to_float16
 
-    model = onnx.load(str(path))
-    entries = [*model.graph.input, *model.graph.output]
+    bare = onnx.load(str(path), load_external_data=False)
+    entries = [*bare.graph.input, *bare.graph.output]
     kept = [entry.name for entry in entries if not entry.name.startswith(("past_key_values.", "present."))]
-    model = convert_float_to_float16(model, keep_io_types=kept)
-    _replace(path, model)
+    # By its path the tool takes a model of any size, by its content one of up to 2 GB.
+    model = convert_float_to_float16(str(path) if is_large(path) else onnx.load(str(path)), keep_io_types=kept)
+    save(model, path)
     return ("weights and arithmetic in fp16; inputs and outputs in fp32 (keys and values in fp16)",)
 
 
@@ -51,15 +56,17 @@ def to_dynamic_int8(path: Path) -> tuple[str, ...]:
     """Store matrices and embeddings in int8, one scale per output channel; activations are scaled at run time."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    target = path.with_suffix(".quantised")
-    quantize_dynamic(
-        path,
-        target,
-        op_types_to_quantize=DYNAMIC_TYPES,
-        per_channel=True,
-        weight_type=QuantType.QUInt8,
-    )
-    target.replace(path)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        target = Path(folder) / path.name
+        quantize_dynamic(
+            path,
+            target,
+            op_types_to_quantize=DYNAMIC_TYPES,
+            per_channel=True,
+            weight_type=QuantType.QUInt8,
+            use_external_data_format=is_large(path),
+        )
+        save(onnx.load(str(target)), path)
     return ("int8 weights per output channel, activations scaled at run time; convolutions and norms in fp32",)
 
 
@@ -84,26 +91,38 @@ def to_static_int8(path: Path, samples: tuple[Arrays, ...]) -> tuple[str, ...]:
         def get_next(self) -> Arrays | None:
             return next(self._left, None)
 
-    prepared, target = path.with_suffix(".prepared"), path.with_suffix(".quantised")
-    quant_pre_process(str(path), str(prepared), skip_symbolic_shape=True)
-    quantize_static(
-        prepared,
-        target,
-        Reader(),
-        quant_format=QuantFormat.QDQ,
-        op_types_to_quantize=STATIC_TYPES,
-        per_channel=True,
-        activation_type=QuantType.QUInt8,
-        weight_type=QuantType.QUInt8,
-        # Products of two activations (attention) stay in fp32: their range differs too much from call to call.
-        extra_options={"MatMulConstBOnly": True},
-    )
-    prepared.unlink()
-    target.replace(path)
+    large = is_large(path)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        prepared, target = Path(folder) / f"prepared-{path.name}", Path(folder) / path.name
+        quant_pre_process(str(path), str(prepared), skip_symbolic_shape=True, save_as_external_data=large)
+        quantize_static(
+            prepared,
+            target,
+            Reader(),
+            quant_format=QuantFormat.QDQ,
+            op_types_to_quantize=STATIC_TYPES,
+            per_channel=True,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QUInt8,
+            use_external_data_format=large,
+            # Products of two activations (attention) stay in fp32: their range differs too much from call to call.
+            extra_options={"MatMulConstBOnly": True},
+        )
+        save(onnx.load(str(target)), path)
     return (f"int8 weights per output channel, activations scaled by {len(samples)} samples (QDQ)",)
 
 
-def _replace(path: Path, model: onnx.ModelProto) -> None:
-    for old in path.parent.glob(f"{path.name}.*"):
-        old.unlink()
-    onnx.save_model(model, str(path))
+def is_large(path: Path) -> bool:
+    """Tell whether an ONNX file keeps its weights in files beside it."""
+    return any(path.parent.glob(f"{path.name}.*"))
+
+
+def save(model: onnx.ModelProto, path: Path) -> None:
+    """Write an ONNX model in the place of what was there; weights above the limit go into one file beside it."""
+    for old in path.parent.iterdir():
+        if old.is_file():
+            old.unlink()
+    if graph_facts(model).weight_bytes > EXTERNAL_DATA_ABOVE:
+        onnx.save_model(model, str(path), save_as_external_data=True, location=f"{path.name}.data", size_threshold=1024)
+    else:
+        onnx.save_model(model, str(path))

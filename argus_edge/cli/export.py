@@ -73,7 +73,8 @@ def export(
     from argus_edge.bench.models import resolve_model
     from argus_edge.inspection import text
 
-    target = out or Path(f"{Path(model).name}-{precision}")
+    named = Path(model).resolve().name if Path(model).is_dir() else Path(model).name
+    target = out or Path(f"{named}-{precision}")
     manifest = export_model(
         ExportOptions(
             model=model,

@@ -7,6 +7,9 @@ pytest.importorskip("torch", reason="needs the export extra")
 pytest.importorskip("transformers", minversion="5", reason="the families need transformers 5")
 
 from argus_edge.bundles import load_golden, read_bundle
+from argus_edge.errors import InputError
+from argus_edge.exporters import onnx_precision
+from argus_edge.exporters.export import ExportOptions, export_model
 from argus_edge.exporters.golden import QUANTISED_SAMPLES
 from argus_edge.exporters.parity import LIMITS
 
@@ -74,3 +77,22 @@ def test_what_the_manifest_says_of_a_generative_bundle(exported):
     assert {generation.kv.past_key.format(layer=layer) for layer in range(2)} <= names
     ids = next(spec for spec in manifest.component("decoder").inputs if spec.name == "input_ids")
     assert ids.values.maximum < generation.image_token_id
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("precision", "opset"), [("fp32", 18), ("fp16", 15), ("int8", 18), ("int8-static", 15)])
+def test_weights_beyond_the_limit_lie_beside_the_file(tiny, tmp_path, monkeypatch, precision, opset):
+    monkeypatch.setattr(onnx_precision, "EXTERNAL_DATA_ABOVE", 10_000)
+    out = tmp_path / "bundle"
+    options = ExportOptions(
+        model=str(tiny("clip")), out=out, precision=precision, opset=opset, random_weights=precision == "int8-static"
+    )
+    manifest = export_model(options)
+    assert manifest.parity_passed
+    for component in manifest.components:
+        assert [file.path for file in component.external_data] == [f"{component.file.path}.data"]
+    assert {path.name for path in (out / "image").iterdir()} == {"image.onnx", "image.onnx.data"}
+    assert read_bundle(out) == manifest
+    (out / "image" / "image.onnx.data").unlink()
+    with pytest.raises(InputError, match="lacks its file"):
+        read_bundle(out)
