@@ -54,7 +54,7 @@ class PartRecord:
     def take(self, event):
         """Take an event of this part."""
         kind = event.get("event")
-        figures = event.get("figures") or {}
+        figures = event.get("figures") if isinstance(event.get("figures"), dict) else {}
         self.figures["memory"].update(figures.pop("memory", {}))
         self.figures["notes"] += figures.pop("notes", [])
         self.figures.update(figures)

@@ -49,6 +49,8 @@ def prepare(call, spec, latencies, tell):
     bound = spec["latency_bound_s"]
     if not bound:
         raise Fault("bad-job", "the server scenario needs a latency bound or a rate")
+    longest = SERVICE_S + MAX_TRIALS * min(spec["duration_s"], MAX_TRIAL_S)
+    tell(note="looking for the highest arrival rate first, for at most %d s" % longest)
     service = measure_service(call, latencies)
     guess = queueing.predicted_rate(service, bound, spec["seed"])
     found = {"predicted_qps": guess, "trials": 0.0}

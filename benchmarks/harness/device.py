@@ -107,7 +107,9 @@ def make_inputs(model: Path, target: Path) -> Path:
     import numpy as np
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(1)
     np.savez(target, **{value.name: rng.random(value.shape, dtype=np.float32) for value in session.get_inputs()})
     return target

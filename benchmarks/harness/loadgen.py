@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 from device import Device, light_model, make_inputs, median, onnx_part, percentile, record, scratch
@@ -94,10 +95,13 @@ def main(pairs: int = 5, seconds: float = 5.0) -> None:
                         "ratios": [round(ratio, 4) for ratio in ratios],
                     }
                 )
-    import mlperf_loadgen
-
-    version = getattr(mlperf_loadgen, "__version__", None)
-    content = {"bar": "within 3 %", "loadgen": version, "pairs": pairs, "seconds": seconds, "threads": THREADS}
+    content = {
+        "bar": "within 3 %",
+        "loadgen": version("mlcommons-loadgen"),
+        "pairs": pairs,
+        "seconds": seconds,
+        "threads": THREADS,
+    }
     record("loadgen", {**content, "rows": rows})
 
 
