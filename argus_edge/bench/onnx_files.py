@@ -45,9 +45,31 @@ def read_onnx(path: Path) -> ModelProto:
     # protobuf takes many byte strings for a message; a model has these.
     if not model.ir_version or not model.graph.node or not model.graph.output or not model.opset_import:
         raise InputError("Not an ONNX model, or a truncated one.", where=str(path), next_step=AGAIN)
+    if not _is_sound(model.graph):
+        raise InputError("The ONNX model is damaged: a name or a type in it is none.", where=str(path), next_step=AGAIN)
     for tensor in tensors(model.graph):
         _check_inline(tensor, path)
     return model
+
+
+def _is_sound(graph: GraphProto) -> bool:
+    """Tell whether names are text (protobuf gives bytes where they are not UTF-8) and element types are known ones."""
+    values = [*graph.input, *graph.output, *graph.value_info]
+    words = [value.name for value in values]
+    words += [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
+    kinds = [value.type.tensor_type.elem_type for value in values]
+    for node in graph.node:
+        words += [node.op_type, node.domain, *node.input, *node.output, *(item.name for item in node.attribute)]
+    for tensor in tensors(graph):
+        words += [tensor.name, *(text for entry in tensor.external_data for text in (entry.key, entry.value))]
+        kinds.append(tensor.data_type)
+    known = set(TensorProto.DataType.values())
+    inner = (found for node in graph.node for found in subgraphs(node))
+    return (
+        all(isinstance(word, str) for word in words)
+        and all(kind in known for kind in kinds)
+        and all(_is_sound(found) for found in inner)
+    )
 
 
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:

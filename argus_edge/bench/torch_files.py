@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ def torch_component(path: Path, name: str | None = None) -> BenchComponent:
                     where=str(path),
                     next_step="save the model with torch.jit.save or torch.export.save, or bench an exported bundle",
                 )
-    except (zipfile.BadZipFile, EOFError) as error:
+    # A damaged archive shows itself in all of these ways, an encrypted one as a RuntimeError.
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError, RuntimeError) as error:
         raise InputError(
             "Not a TorchScript file or exported program, or a truncated one.",
             where=str(path),
