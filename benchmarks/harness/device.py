@@ -123,7 +123,8 @@ def onnx_part(model: Path, inputs: Path, threads: int, seconds: float) -> dict[s
         "model": str(model),
         "inputs": str(inputs),
         "threads": threads,
-        "scenario": {"duration_s": seconds, "min_calls": 64},
+        "scenario": {"duration_s": seconds, "min_calls": 20},
+        "warmup": {"max_s": 1.0},
     }
 
 
