@@ -1,4 +1,7 @@
-"""Drives the agent directly, without the host part: one run, its result, its latencies. For the scripts beside it."""
+"""Drives the agent directly, without the host part: one run, its result, its latencies. For the scripts beside it.
+
+On a machine that others use as well, `chrt -r 10 python benchmarks/harness/…` (root) puts both sides before everything else.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,8 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "load_1m_before": os.getloadavg()[0],
+        "load_1m": round(os.getloadavg()[0], 2),
+        "real_time": os.sched_getscheduler(0) in (os.SCHED_RR, os.SCHED_FIFO),
         **versions,
     }
 
