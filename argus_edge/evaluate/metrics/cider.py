@@ -1,4 +1,4 @@
-"""CIDEr as pycocoevalcap computes it (its "CIDEr" is the paper's CIDEr-D without the count clipping of the reference).
+"""CIDEr as pycocoevalcap computes it: the paper's CIDEr-D (clipped, with a penalty on length), times ten.
 
 R. Vedantam et al. CIDEr: Consensus-based Image Description Evaluation. CVPR 2015.
 """
