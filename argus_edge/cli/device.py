@@ -78,10 +78,13 @@ def add(
         "labels": _labels(labels) or None,
         "power_cycle": shlex.split(power_cycle) if power_cycle else None,
     }
-    old = inventory.entries.get(name) if replace else None
     named = {key: value for key, value in changes.items() if value is not None}
-    inventory.add(make_entry(name, named, old), replace=replace)
-    click.echo(f"{'changed' if old else 'added'} {name} in {inventory.path}")
+    known = replace and name in inventory.entries
+    if known:
+        inventory.change(name, **named)
+    else:
+        inventory.add(make_entry(name, named))
+    click.echo(f"{'changed' if known else 'added'} {name} in {inventory.path}")
     say(f"next: argus-edge device doctor {name}")
 
 
@@ -242,7 +245,7 @@ def doctor(ctx: click.Context, names: str, inventory_path: str | None, json_path
         worst = worst or code
         reports.append({"device": entry.name, "ok": code == 0, "findings": [document(item) for item in diagnoses]})
         if code == 0 and entry.name in inventory.entries and (entry.quarantined or entry.failures):
-            inventory.add(entry.model_copy(update={"quarantined": False, "failures": 0}), replace=True)
+            inventory.change(entry.name, quarantined=False, failures=0)
             say(f"{entry.name} is released from quarantine")
         if any(item.runnable for item in diagnoses):
             say(f"next: argus-edge device setup {entry.name}   (runs the commands above, asking before each)")

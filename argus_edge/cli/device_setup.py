@@ -64,10 +64,8 @@ def _adopt(inventory: Inventory, entry: DeviceEntry, diagnoses: list[Diagnosis])
     made = any(item.finding.check == "python-environment" and not item.ok for item in diagnoses)
     if not made or entry.name not in inventory.entries or entry.python == python:
         return None
-    adopted = entry.model_copy(update={"python": python})
-    inventory.add(adopted, replace=True)
     say(f"{entry.name} now uses {python}")
-    return adopted
+    return inventory.change(entry.name, python=python)
 
 
 def _by_hand(entry: DeviceEntry, command: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import fcntl
 import os
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +77,24 @@ class Inventory:
         except UsageError as error:
             raise InputError(error.what, where=where, next_step="mend the file, see docs/devices.md") from error
 
-    def save(self) -> None:
-        """Write the file whole, 0600, its folder 0700."""
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Read the file anew, let it be changed, and write it whole (0600, its folder 0700), all under a lock.
+
+        Several commands at once (a fleet's, another terminal's) then lose none of each other's changes.
+        """
         with host_errors(self.path):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        devices = {
-            name: entry.model_dump(exclude={"name"}, exclude_defaults=True) for name, entry in self.entries.items()
-        }
-        write_text(self.path, yaml.safe_dump({"devices": devices}, sort_keys=False, allow_unicode=True), private=True)
+            lock = open(self.path.with_name(f".{self.path.name}.lock"), "a")  # noqa: SIM115 (closed below)
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.entries = self._read() if self.path.exists() else {}
+            yield
+            devices = {
+                name: entry.model_dump(exclude={"name"}, exclude_defaults=True) for name, entry in self.entries.items()
+            }
+            text = yaml.safe_dump({"devices": devices}, sort_keys=False, allow_unicode=True)
+            write_text(self.path, text, private=True)
 
     def add(self, entry: DeviceEntry, *, replace: bool = False) -> None:
         """Add an entry and write the file.
@@ -98,22 +111,35 @@ class Inventory:
                 "A device needs an address.", next_step=f"argus-edge device add {entry.name} --host USER@HOST"
             )
         parse_address(entry.host)
-        if entry.name in self.entries and not replace:
-            raise UsageError(
-                f"There is a device {entry.name!r} already.",
-                where=str(self.path),
-                next_step="add --replace to change it",
-            )
-        self.entries[entry.name] = entry
-        self.save()
+        with self._changing():
+            if entry.name in self.entries and not replace:
+                raise UsageError(
+                    f"There is a device {entry.name!r} already.",
+                    where=str(self.path),
+                    next_step="add --replace to change it",
+                )
+            self.entries[entry.name] = entry
+
+    def change(self, name: str, **fields: Any) -> DeviceEntry:
+        """Change some fields of an entry as it stands in the file now, write the file, and return the entry.
+
+        Raises
+        ------
+        UsageError
+            There is no such entry, or a field does not hold.
+        """
+        with self._changing():
+            if name not in self.entries:
+                raise unknown_device(name, list(self.entries))
+            self.entries[name] = make_entry(name, fields, self.entries[name])
+        return self.entries[name]
 
     def remove(self, name: str) -> DeviceEntry:
         """Remove an entry, write the file, and return the entry."""
-        if name not in self.entries:
-            raise unknown_device(name, list(self.entries))
-        entry = self.entries.pop(name)
-        self.save()
-        return entry
+        with self._changing():
+            if name not in self.entries:
+                raise unknown_device(name, list(self.entries))
+            return self.entries.pop(name)
 
     def get(self, name: str) -> DeviceEntry:
         """Return the device of a name: an entry, ``local``, or an address that is not saved.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -34,6 +35,29 @@ def test_a_name_is_not_overwritten_unless_asked(inventory):
         inventory.add(entry(host="pi@other"))
     inventory.add(entry(host="pi@other"), replace=True)
     assert Inventory(inventory.path).get("pi5").host == "pi@other"
+
+
+def test_changes_at_once_lose_nothing(inventory):
+    # Each has read the file before any of them writes.
+    others = [Inventory(inventory.path) for _ in range(8)]
+    threads = [threading.Thread(target=other.add, args=(entry(f"board-{n}"),)) for n, other in enumerate(others)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(Inventory(inventory.path).entries) == [f"board-{n}" for n in range(8)]
+    inventory.change("board-3", failures=2)
+    assert Inventory(inventory.path).get("board-3").failures == 2
+    with pytest.raises(UsageError, match="no device"):
+        inventory.change("nobody", failures=1)
+
+
+def test_what_cannot_be_written_changes_nothing(inventory):
+    inventory.add(entry())
+    before = inventory.path.read_text()
+    with pytest.raises(UsageError):
+        inventory.change("pi5", home="nowhere")
+    assert inventory.path.read_text() == before
 
 
 def test_a_change_keeps_what_it_does_not_name():
