@@ -61,7 +61,8 @@ class DocumentFrequencies:
             raise InputError(
                 f"CIDEr weighs words by how many images they describe; {len(references)} image(s) are too few for "
                 f"that (at least {MINIMUM_IMAGES}).",
-                next_step="give the document frequencies of a larger split with --idf FILE, or evaluate more images",
+                next_step="argus-edge data idf coco=PATH --out idf.json.gz (or `sample` for coco=PATH), then add --idf "
+                "idf.json.gz; or evaluate more images",
             )
         counts: Counter[str] = Counter()
         for captions in references:

@@ -17,8 +17,8 @@ def generator(name: str, item_id: str, seed: int) -> np.random.Generator:
     """Return the generator of an item under a perturbation.
 
     It depends on nothing else, so that order, batch and shard do not matter. The severity does not enter: the noise of
-    severity 5 is that of severity 1, stronger, which keeps chance out of a comparison of severities. (numpy may change how
-    it draws from one version to the next; the report names the version.)
+    severity 5 is that of severity 1, stronger, which keeps chance out of a comparison of severities. (numpy may change
+    how it draws from one version to the next; the report names the version.)
     """
     digest = hashlib.sha256(f"{seed}\0{name}\0{item_id}".encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
