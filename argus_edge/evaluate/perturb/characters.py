@@ -64,8 +64,9 @@ def insert(text: str, severity: int, rng: np.random.Generator) -> str:
 
 
 def delete(text: str, severity: int, rng: np.random.Generator) -> str:
-    """Leave letters out."""
-    return _edit(text, severity, rng, str.isalpha, lambda letter, draw: "")
+    """Leave letters out, never all that there is."""
+    left = _edit(text, severity, rng, str.isalpha, lambda letter, draw: "")
+    return left if left.strip() else text
 
 
 def case(text: str, severity: int, rng: np.random.Generator) -> str:
