@@ -63,7 +63,8 @@ class Clevr:
         if not path.is_file():
             raise missing_files_error(self.name, root, [Requirement(f"questions/{path.name}", "questions", _SOURCE)])
         index: dict[str, int] = {}
-        images, questions = [], []
+        images: list[ImageRef] = []
+        questions: list[Question] = []
         for number, entry in enumerate(iter_json_array(path, dataset=self.name, key="questions")):
             with annotation_errors(self.name, f"{path}: question {number}"):
                 filename = str(entry["image_filename"])

@@ -68,7 +68,7 @@ class VisualGenome:
 
 def _image_ids(root: Path, split: str) -> list[int]:
     path = root / "image_data.json"
-    known = []
+    known: list[int] = []
     for entry in iter_json_array(path, dataset="vg"):
         with annotation_errors("vg", f"{path}: image {len(known)}"):
             # Release 1.0 says "id", 1.2 and later "image_id".

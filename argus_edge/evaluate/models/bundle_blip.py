@@ -45,13 +45,16 @@ class BlipMatchBundle(Bundle):
         super().__init__(spec)
         self._vision, self._matching = self.runner("vision"), self.runner("matching")
         self._tokenizer = self.tokenizer()
+        self._last: tuple[Image.Image, Array] | None = None
+
+    def _seen(self, image: Image.Image) -> Array:
+        # One image is held against many texts, batch after batch: it is looked at once.
+        if self._last is None or self._last[0] is not image:
+            self._last = (image, self._vision({"pixel_values": self.pixels([image])})["image_embeds"])
+        return self._last[1]
 
     def score_pairs(self, images: Sequence[Image.Image], texts: Sequence[str]) -> Array:
         """Return the log-odds of "matches"."""
-        unique = {id(image): image for image in images}
-        seen = {
-            key: self._vision({"pixel_values": self.pixels([image])})["image_embeds"] for key, image in unique.items()
-        }
         tokens = self._tokenizer(
             list(texts), padding=True, truncation=True, max_length=_MAX_LENGTH, return_tensors="np"
         )
@@ -59,7 +62,7 @@ class BlipMatchBundle(Bundle):
         parts = []
         for start in range(0, len(texts), limit):
             part = slice(start, start + limit)
-            embeds = np.concatenate([seen[id(image)] for image in images[part]])
+            embeds = np.concatenate([self._seen(image) for image in images[part]])
             feeds = {name: tokens[name][part] for name in ("input_ids", "attention_mask")}
             scores = self._matching({**feeds, "image_embeds": embeds})["itm_score"].astype(np.float64)
             parts.append(scores[:, 1] - scores[:, 0])

@@ -157,6 +157,25 @@ def test_what_is_generated_depends_on_the_image(tmp_path, family):
     assert np.abs(first - second).max() > 1e-4
 
 
+def test_a_batch_that_does_not_fit_is_halved_and_stays_in_order():
+    from argus_edge.evaluate.models.base import ModelSpec
+    from argus_edge.evaluate.models.torch_base import Torch
+
+    model = Torch(ModelSpec("torch", "clip", "", "", "cpu", "float32", 1), model=None)
+    sizes = []
+
+    def call(first, second):
+        sizes.append(len(first))
+        if len(first) > 3:
+            raise torch.OutOfMemoryError
+        return [a + b for a, b in zip(first, second, strict=True)]
+
+    assert model.fitting(call, range(10), range(10)) == [2 * n for n in range(10)]
+    assert sizes == [10, 5, 2, 3, 5, 2, 3]
+    with pytest.raises(torch.OutOfMemoryError):
+        model.fitting(lambda batch: call(range(9), range(9)), [1])
+
+
 def test_weights_that_are_missing_are_refused_rather_than_made_up(tmp_path):
     from safetensors.torch import load_file, save_file
 

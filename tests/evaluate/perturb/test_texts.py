@@ -41,13 +41,11 @@ def test_a_higher_severity_is_further_from_the_text(name: str) -> None:
     assert means[0] > means[2] > means[4], means
 
 
-@pytest.mark.parametrize("name", ["keyboard", "ocr", "case"])
+@pytest.mark.parametrize("name", ["keyboard", "case"])
 def test_what_a_lower_severity_hits_a_higher_one_hits_too(name: str) -> None:
     hits = []
     for severity in SEVERITIES:
         changed = perturb_text(CAPTION, name, severity, "one")
-        if len(changed) != len(CAPTION):
-            pytest.skip("a character became two")
         hits.append({place for place, (old, new) in enumerate(zip(CAPTION, changed, strict=True)) if old != new})
     assert hits[0]
     assert all(less <= more for less, more in pairwise(hits))
