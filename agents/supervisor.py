@@ -236,10 +236,11 @@ class Supervisor:
             self._reader = self._reader or samples.SampleReader.find(self.folder, self.part)
             done = self._reader.count() if self._reader else None
         elapsed = now - self._entered
-        self.journal.write("sensor", part=self.part, start=now, took_s=time.perf_counter() - now, values=values)
-        self.journal.write(
-            "progress", part=self.part, phase=self.phase, done=done, elapsed_s=elapsed, total_s=self._total
-        )
+        sensor = {"event": "sensor", "part": self.part, "start": now, "values": values}
+        progress = {"event": "progress", "part": self.part, "phase": self.phase, "done": done}
+        progress.update(elapsed_s=elapsed, total_s=self._total)
+        sensor["took_s"] = time.perf_counter() - now
+        self.journal.write_all([sensor, progress])
 
 
 def main(folder, lock, ready):

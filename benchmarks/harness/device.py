@@ -1,6 +1,6 @@
 """Drives the agent directly, without the host part: one run, its result, its latencies. For the scripts beside it.
 
-On a machine that others use as well, `chrt -r 10 python benchmarks/harness/…` (root) puts both sides before everything else.
+On a machine that others use as well, `chrt -r 10 python …` (root) puts both sides before everything else.
 """
 
 from __future__ import annotations
