@@ -76,7 +76,7 @@ def export_component(job: ComponentJob, piece: Piece, say: Say) -> Component:
         bare = skeleton(piece)
         counts = [count_original(plan, piece, bare, dims) for dims in plan.mac_dims]
         macs = [count_flop_counter_mode(bare, example_inputs(plan, dims)) for dims in plan.cases]
-        samples = samples_per_case(job.precision, macs)
+        samples = samples_per_case(job.precision, macs, params)
         if 0 in samples:
             notes.append(f"compared at {len(samples) - samples.count(0)} of {len(samples)} shapes: too large for more")
         cases = golden_cases(job, plan, piece, samples)

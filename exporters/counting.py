@@ -98,7 +98,7 @@ def combine(
         elif abs(graph.macs - flop_counter) > TOLERANCE * max(flop_counter, 1):
             reasons.append(
                 f"onnx_graph: {graph.macs / max(flop_counter, 1) - 1:+.1%} against the original: the exporter turned "
-                "some products into element-wise operators, or the other way round, or folded them into constants"
+                "some products into element-wise operators or constants, or dropped what no output depends on"
             )
     if isinstance(fvcore, str):
         reasons.append(f"fvcore: {fvcore}")

@@ -17,7 +17,9 @@ from argus_edge.schema.bundle import Precision
 # Arm and x86 round and saturate int8 differently: a board needs enough samples to tell that from a broken file.
 QUANTISED_SAMPLES, FLOAT_SAMPLES = 32, 4
 # Multiply-accumulates that the original is run for at most (and the exported file as often): minutes on two cores.
-MAC_BUDGET = 3_000_000_000_000
+MAC_BUDGET = 1_000_000_000_000
+# Fetching a weight takes as long as this many multiply-accumulates, more where it is widened from 16 bits.
+MACS_PER_WEIGHT = 50
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Case:
     outputs: tuple[Arrays, ...]
 
 
-def samples_per_case(precision: Precision, macs: Sequence[int]) -> list[int]:
+def samples_per_case(precision: Precision, macs: Sequence[int], params: int) -> list[int]:
     """Return how many samples each golden shape gets: many for the first, one for the others.
 
     Parameters
@@ -38,12 +40,15 @@ def samples_per_case(precision: Precision, macs: Sequence[int]) -> list[int]:
     macs
         Multiply-accumulates of one call at each shape. Large models get fewer samples, and shapes that do not fit
         into the budget get none; the first always gets one.
+    params
+        Of the component.
     """
     wanted = FLOAT_SAMPLES if precision in ("fp32", "fp16") else QUANTISED_SAMPLES
-    left = MAC_BUDGET - sum(macs[1:])
-    first = max(1, min(wanted, left // max(1, macs[0])))
-    counts, spent = [first], first * macs[0]
-    for cost in macs[1:]:
+    costs = [count + MACS_PER_WEIGHT * params for count in macs]
+    left = MAC_BUDGET - sum(costs[1:])
+    first = max(1, min(wanted, left // max(1, costs[0])))
+    counts, spent = [first], first * costs[0]
+    for cost in costs[1:]:
         spent += cost
         counts.append(1 if spent <= MAC_BUDGET else 0)
     return counts

@@ -39,3 +39,16 @@ def exported(tiny, tmp_path_factory):
         return made[key]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory):
+    """A folder of small pictures to calibrate on."""
+    import numpy as np
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("pictures")
+    rng = np.random.default_rng(0)
+    for index in range(8):
+        Image.fromarray(rng.integers(0, 256, (40, 50, 3), np.uint8)).save(folder / f"{index}.png")
+    return folder

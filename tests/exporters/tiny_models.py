@@ -110,6 +110,7 @@ def gemma3():
             "num_attention_heads": 4,
             "image_size": 32,
             "patch_size": 8,
+            "vision_use_head": False,
         },
         mm_tokens_per_image=4,
         image_token_index=130,
