@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="a local judge needs torch")
 transformers = pytest.importorskip("transformers", reason="a local judge needs transformers")
 pytest.importorskip("PIL", reason="a local judge needs pillow")
 
-from argus_edge.errors import InputError
+from argus_edge.errors import InputError, UsageError
 from argus_edge.judge.asking.items import Item
 from argus_edge.judge.asking.local import LocalJudge
 from argus_edge.judge.asking.run import read_answer
@@ -105,6 +105,16 @@ def test_a_scale_without_tokens_is_refused(folder):
 def test_what_is_no_model_is_said_so(tmp_path):
     with pytest.raises(InputError, match="cannot be loaded"):
         LocalJudge(str(tmp_path), 5)
+
+
+@pytest.mark.slow
+def test_a_place_that_is_not_there_and_a_picture_that_is_none(folder, tmp_path):
+    with pytest.raises(UsageError, match="cannot run on"):
+        LocalJudge(str(folder), 5, compute="nowhere")
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"not a picture")
+    with pytest.raises(InputError, match="image cannot be read"):
+        LocalJudge(str(folder), 5).ask("cat", [broken])
 
 
 def test_items_without_images_are_text_only():

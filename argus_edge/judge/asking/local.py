@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from argus_edge.errors import InputError, MissingDependencyError
+from argus_edge.errors import InputError, MissingDependencyError, UsageError
 from argus_edge.judge.asking.base import Answer, Judge
 from argus_edge.judge.asking.position import plain
 
@@ -55,7 +55,13 @@ class LocalJudge(Judge):
                 where=model,
                 next_step="give a folder or id of an image-text-to-text model, or --server for an API",
             ) from error
-        self.model = self.model.to(compute).eval()
+        try:
+            self.model = self.model.to(compute).eval()
+        except (RuntimeError, AssertionError) as error:
+            raise UsageError(
+                f"The judge cannot run on {compute[:40]!r}: {str(error).splitlines()[0][:200]}",
+                next_step="--compute cpu, or cuda:N of a GPU that this torch can use",
+            ) from error
         self.tokenizer = getattr(self.processor, "tokenizer", self.processor)
         ratings = {str(label) for label in range(1, levels + 1)}
         # Every spelling of a rating: "4", " 4", "▁4".
@@ -73,7 +79,12 @@ class LocalJudge(Judge):
     def _inputs(self, prompt: str, images: Sequence[Path]) -> Any:
         from PIL import Image
 
-        pictures = [Image.open(image).convert("RGB") for image in images]
+        pictures = []
+        for image in images:
+            try:
+                pictures.append(Image.open(image).convert("RGB"))
+            except (OSError, ValueError, Image.DecompressionBombError) as error:
+                raise InputError(f"The image cannot be read: {error}."[:300], where=str(image)) from error
         if getattr(self.processor, "chat_template", None):
             content: list[dict[str, str]] = [{"type": "image"} for _ in pictures]
             content.append({"type": "text", "text": prompt})
