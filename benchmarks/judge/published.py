@@ -189,7 +189,14 @@ def report(out: Path) -> str:
         lines += _table(["group", "adjusted coverage", "adjusted width", "published"], rows)
     times = [(part, json.loads(path.read_text())) for part in PARTS if (path := out / f"{part}.time.json").exists()]
     rows = [
-        [part, str(t["seconds"]), str(t["processor"]), str(t["processes"]), str(t["splits"]), str(t["load_average"])]
+        [
+            part,
+            str(t["seconds"]),
+            str(t.get("processor", "–")),
+            str(t["processes"]),
+            str(t["splits"]),
+            str(t["load_average"]),
+        ]
         for part, t in times
     ]
     lines += [
