@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from argus_edge.artifacts import atomic_open, sha256_file
+from argus_edge.errors import ArgusError, InputError, ParityError
 from argus_edge.exporters.calibration import Calibration, calibrated
 from argus_edge.exporters.counting import Counts, combine, count_flop_counter_mode, count_fvcore, skeleton
 from argus_edge.exporters.format import Converted, Format, Request, Runner, example_inputs
@@ -53,6 +55,20 @@ class ComponentJob:
     check: bool
 
 
+@contextlib.contextmanager
+def said(what: str, kind: type[ArgusError]) -> Iterator[None]:
+    """Turn whatever third-party code raises into an error of ours; errors of ours and of the host pass."""
+    try:
+        yield
+    except (ArgusError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0][:400]
+        if "allocate memory" in first:
+            raise MemoryError(first) from error
+        raise kind(f"{what}: {first}", next_step="report it with the model's config.json") from error
+
+
 def export_component(job: ComponentJob, piece: Piece, say: Say) -> Component:
     """Export one component and compare it with the original at its golden shapes.
 
@@ -73,19 +89,21 @@ def export_component(job: ComponentJob, piece: Piece, say: Say) -> Component:
     counts: list[Counts] = []
     notes: list[str] = []
     if job.check:
-        bare = skeleton(piece)
-        counts = [count_original(plan, piece, bare, dims) for dims in plan.mac_dims]
-        macs = [count_flop_counter_mode(bare, example_inputs(plan, dims)) for dims in plan.cases]
-        samples = samples_per_case(job.precision, macs, params)
+        with said(f"The original's component {plan.name} cannot be run", InputError):
+            bare = skeleton(piece)
+            counts = [count_original(plan, piece, bare, dims) for dims in plan.mac_dims]
+            macs = [count_flop_counter_mode(bare, example_inputs(plan, dims)) for dims in plan.cases]
+            samples = samples_per_case(job.precision, macs, params)
+            cases = golden_cases(job, plan, piece, samples)
         if 0 in samples:
             notes.append(f"compared at {len(samples) - samples.count(0)} of {len(samples)} shapes: too large for more")
-        cases = golden_cases(job, plan, piece, samples)
         say(f"{plan.name}: original run at {len(cases)} shapes")
     target = job.folder / plan.name
     target.mkdir()
     seen = tuple(sample for case in cases for sample in case.inputs)
     request = Request(job.precision, job.opset, seen, job.fp16_embeddings)
-    converted = job.file_format.convert(piece, plan, request, target)
+    with said(f"The component {plan.name} cannot be converted to {job.file_format.name}", InputError):
+        converted = job.file_format.convert(piece, plan, request, target)
     del piece
     gc.collect()
     facts = job.file_format.facts(converted)
@@ -95,7 +113,8 @@ def export_component(job: ComponentJob, piece: Piece, say: Say) -> Component:
     golden: list[GoldenCase] = []
     parity = None
     if job.check:
-        golden, parity = check(job, plan, inputs, cases, job.file_format.runner(converted.file, plan))
+        with said(f"The exported component {plan.name} does not run in {job.file_format.runtime()}", ParityError):
+            golden, parity = check(job, plan, inputs, cases, job.file_format.runner(converted.file, plan))
         verdict = "passed" if parity.passed else "FAILED"
         say(f"{plan.name}: parity {verdict}, lowest cosine {min(f.cosine for f in parity.figures):.6f}")
     return Component(

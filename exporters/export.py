@@ -306,6 +306,10 @@ def work_folder(out: Path) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=f".{out.name[:80]}.", suffix=".partial", dir=out.parent))
     try:
         yield folder
+    except MemoryError as error:
+        raise HostError(
+            f"Not enough memory: {error}.", next_step="close other programs, or use a larger machine"
+        ) from error
     except OSError as error:
         with host_errors(out):
             raise

@@ -10,6 +10,8 @@ RUNTIME_OF_FORMAT = {"onnx": "onnxruntime", "tflite": "litert", "torch": "torch"
 # What is written for a device without a limit: every onnxruntime since 1.14 (2023) loads it, and torch's newer exporter
 # translates to it.
 DEFAULT_OPSET = 18
+# What torch's exporters write.
+OLDEST_OPSET, NEWEST_OPSET = 9, 23
 
 
 def device_profile(device: str) -> Profile:
@@ -64,8 +66,10 @@ def choose_opset(device: str | None, file_format: str, precision: Precision, ops
     MisfitError
         As from :func:`runtime_limit`, or the runtime loads no such opset.
     UsageError
-        4-bit weights in an old opset.
+        An opset that no exporter writes, or 4-bit weights in an old one.
     """
+    if opset is not None and not OLDEST_OPSET <= opset <= NEWEST_OPSET:
+        raise UsageError(f"No exporter writes opset {opset}.", next_step=f"choose {OLDEST_OPSET} to {NEWEST_OPSET}")
     if file_format == "onnx" and precision == "int4" and opset is not None and opset < DEFAULT_OPSET:
         raise UsageError(
             f"4-bit weights are not written in opset {opset}.",

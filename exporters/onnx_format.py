@@ -21,7 +21,6 @@ from argus_edge.schema.bundle import Precision
 
 # torch's newer exporter translates to opset 18; below that, only its older one writes files that load.
 FIRST_DYNAMO_OPSET = 18
-OLDEST_OPSET, NEWEST_OPSET = 9, 23
 
 
 class OnnxFormat(Format):

@@ -91,6 +91,12 @@ def resolve(
         config = read_config(str(path), revision=None, trust_remote_code=trust_remote_code)
         name = path.resolve().name
         return ModelSource(config, architecture_of(config, model), name, str(path), None, **common)
+    if path.is_file():
+        raise InputError(
+            "This is a file; a model is a folder with config.json, or a hub id.",
+            where=model,
+            next_step=f"a model file needs no export: argus-edge inspect {model}",
+        )
     if path.exists() or model.startswith(("./", "../", "/", "~")) or model.count("/") > 1:
         raise InputError("No such model folder.", where=model, next_step="check the path")
     key = model.lower()

@@ -27,7 +27,7 @@ from argus_edge.errors import MissingDependencyError
     "--random-weights", is_flag=True, help="The real size with made-up weights: sizing before weights are here."
 )
 @click.option("--seed", default=0, show_default=True, help="Of random weights and made-up inputs.")
-@click.option("--opset", type=click.IntRange(7, 30), help="ONNX opset [default: by the device's profile].")
+@click.option("--opset", type=int, help="ONNX opset [default: by the device's profile].")
 @click.option(
     "--calibration",
     type=click.Path(path_type=Path),

@@ -82,6 +82,26 @@ def test_a_missing_folder(refused, path):
     assert "No such model folder" in refused(InputError, path)
 
 
+def test_a_file_is_no_model(refused, tmp_path):
+    (tmp_path / "m.onnx").write_bytes(b"x")
+    assert "argus-edge inspect" in refused(InputError, tmp_path / "m.onnx")
+
+
+def test_an_opset_that_nobody_writes(refused, tiny):
+    assert "No exporter writes opset 99" in refused(UsageError, tiny("clip"), opset=99)
+
+
+def test_what_a_converter_raises_is_said_and_what_does_not_run_is_no_bundle(refused, tiny, monkeypatch):
+    def raises(self, *args):
+        raise KeyError("something inside")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OnnxFormat, "convert", raises)
+        assert "image cannot be converted to onnx" in refused(InputError, tiny("clip"))
+    monkeypatch.setattr(OnnxFormat, "runner", raises)
+    assert "does not run in onnxruntime" in refused(ParityError, tiny("clip"))
+
+
 def test_a_folder_that_is_no_model(refused, tmp_path):
     (tmp_path / "empty").mkdir()
     assert "no config.json" in refused(InputError, tmp_path / "empty")
