@@ -188,17 +188,8 @@ def report(out: Path) -> str:
         lines += ["## R2CCP, Mondrian by difficulty (learned on a split of its own)", ""]
         lines += _table(["group", "adjusted coverage", "adjusted width", "published"], rows)
     times = [(part, json.loads(path.read_text())) for part in PARTS if (path := out / f"{part}.time.json").exists()]
-    rows = [
-        [
-            part,
-            str(t["seconds"]),
-            str(t.get("processor", "–")),
-            str(t["processes"]),
-            str(t["splits"]),
-            str(t["load_average"]),
-        ]
-        for part, t in times
-    ]
+    columns = ("seconds", "processor", "processes", "splits", "load_average", "note")
+    rows = [[part, *(str(timing.get(name, "–")) for name in columns)] for part, timing in times]
     lines += [
         "## Time",
         "",
@@ -206,7 +197,7 @@ def report(out: Path) -> str:
         "and its workers: half of the latter is about what two idle cores take. The machine was shared (see its load).",
         "",
     ]
-    lines += _table(["part", "seconds", "processor", "processes", "splits", "load average at the end"], rows)
+    lines += _table(["part", "seconds", "processor", "processes", "splits", "load average", "note"], rows)
     return "\n".join(lines)
 
 
