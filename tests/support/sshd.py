@@ -14,6 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 
 SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
 KEYGEN = shutil.which("ssh-keygen")
@@ -64,18 +72,22 @@ def free_port() -> int:
 
 
 def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path:
-    """Make a key pair as ssh-keygen does; without ssh-keygen through asyncssh."""
+    """Make a key pair with ssh-keygen; where there is none, in the same format with the library that paramiko uses."""
     if KEYGEN:
         size = ["-b", "2048"] if kind == "rsa" else []
-        subprocess.run([KEYGEN, "-q", "-t", kind, *size, "-N", passphrase, "-C", "test", "-f", str(path)], check=True)
-    else:
-        asyncssh = pytest.importorskip("asyncssh")
-        key = asyncssh.generate_private_key(
-            {"ed25519": "ssh-ed25519", "rsa": "ssh-rsa", "ecdsa": "ecdsa-sha2-nistp256"}[kind]
-        )
-        key.write_private_key(str(path), passphrase=passphrase or None)
-        key.write_public_key(f"{path}.pub")
+        command = [KEYGEN, "-q", "-t", kind, *size, "-N", passphrase, "-C", "test", "-f", str(path)]
+        subprocess.run(command, check=True)
+        return path
+    key = {
+        "ed25519": ed25519.Ed25519PrivateKey.generate,
+        "rsa": lambda: rsa.generate_private_key(65537, 2048),
+        "ecdsa": lambda: ec.generate_private_key(ec.SECP256R1()),
+    }[kind]()
+    locked = BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
+    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, locked))
     path.chmod(0o600)
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    path.with_name(path.name + ".pub").write_bytes(public + b" test\n")
     return path
 
 
@@ -90,6 +102,7 @@ def serve(
     force_command: str | None = None,
     host_certificate: Path | None = None,
     host_key: Path | None = None,
+    more_host_keys: tuple[Path, ...] = (),
     options: str = "",
     user_key: Path | None = None,
     port: int | None = None,
@@ -98,7 +111,8 @@ def serve(
     """Run a server for the length of a context.
 
     ``force_command`` runs instead of what the client asks, which it finds in $SSH_ORIGINAL_COMMAND: a login shell that
-    is not POSIX, or one that talks. ``in_process`` takes asyncssh even where there is an sshd.
+    is not POSIX, or one that talks. ``options`` are lines of sshd_config for OpenSSH's alone. ``in_process`` takes
+    asyncssh even where there is an sshd.
     """
     folder.mkdir(parents=True, exist_ok=True)
     home = folder / "home"
@@ -107,12 +121,18 @@ def serve(
     user_key = user_key or make_key(folder / "user_key")
     server = Sshd(folder, port or free_port(), getpass.getuser(), home, host_key, user_key)
     run = _serve_asyncssh if in_process or not SSHD else _serve_openssh
-    with run(server, force_command, host_certificate, options):
+    with run(server, force_command, host_certificate, more_host_keys, options):
         yield server
 
 
 @contextlib.contextmanager
-def _serve_openssh(server: Sshd, force_command: str | None, host_certificate: Path | None, options: str):
+def _serve_openssh(
+    server: Sshd,
+    force_command: str | None,
+    host_certificate: Path | None,
+    more_host_keys: tuple[Path, ...],
+    options: str,
+):
     if os.geteuid() == 0:
         # Where sshd drops its privileges; the Debian package makes it only when the service starts.
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
@@ -125,6 +145,7 @@ def _serve_openssh(server: Sshd, force_command: str | None, host_certificate: Pa
         # A shell of our own, so that the tests do not depend on the account's.
         f"ForceCommand {force_command or 'exec /bin/sh -c ' + chr(34) + '$SSH_ORIGINAL_COMMAND' + chr(34)}\n"
         + (f"HostCertificate {host_certificate}\n" if host_certificate else "")
+        + "".join(f"HostKey {key}\n" for key in more_host_keys)
         + options
     )
     with open(server.folder / "sshd.log", "w") as log:
@@ -149,7 +170,13 @@ def _wait_for(port: int, alive, log: Path) -> None:
 
 
 @contextlib.contextmanager
-def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: Path | None, options: str):
+def _serve_asyncssh(
+    server: Sshd,
+    force_command: str | None,
+    host_certificate: Path | None,
+    more_host_keys: tuple[Path, ...],
+    options: str,
+):
     asyncssh = pytest.importorskip("asyncssh", reason="neither sshd nor asyncssh is installed")
     loop = asyncio.new_event_loop()
 
@@ -195,7 +222,7 @@ def _serve_asyncssh(server: Sshd, force_command: str | None, host_certificate: P
             Server,
             "127.0.0.1",
             server.port,
-            server_host_keys=[str(server.host_key)],
+            server_host_keys=[str(key) for key in (server.host_key, *more_host_keys)],
             encoding=None,
             server_host_certs=[str(host_certificate)] if host_certificate else (),
             authorized_client_keys=f"{server.user_key}.pub",
