@@ -67,7 +67,7 @@ def _must_agree(what: str, first: tuple[str, Any], second: tuple[str, Any], next
 
 
 def check_evals(evals: Sequence[Found[EvalReport]]) -> None:
-    """Refuse eval reports with another dataset hash, split, prompt or perturbation set than the ones before them.
+    """Refuse eval reports with another dataset hash, split, prompt, gallery or perturbations than the ones before them.
 
     Raises
     ------
@@ -77,6 +77,7 @@ def check_evals(evals: Sequence[Found[EvalReport]]) -> None:
     again = "run `argus-edge eval` on the same data, prompts and perturbations"
     datasets: dict[str, tuple[str, DatasetInfo]] = {}
     prompts: dict[str, tuple[str, str]] = {}
+    cells: dict[tuple[str, str], tuple[tuple[str, Any], tuple[str, Any]]] = {}
     for found in evals:
         report, name = found.artifact, str(found.path)
         first = evals[0]
@@ -100,6 +101,14 @@ def check_evals(evals: Sequence[Found[EvalReport]]) -> None:
         for prompt, text in report.prompts.items():
             before_prompt = prompts.setdefault(prompt, (name, text))
             _must_agree(f"the prompt {prompt}", before_prompt, (name, text), again)
+        for cell in report.cells:
+            place = (cell.task, cell.dataset)
+            gallery, idf = (cell.gallery_images, cell.gallery_texts), cell.idf_sha256
+            before_gallery, before_idf = cells.setdefault(place, ((name, gallery), (name, idf)))
+            # Recall falls with the gallery; taking chance off does not make up for it.
+            same_gallery = "give both the same --limit, at most the --pair-images of a model that scores pairs"
+            _must_agree(f"the gallery (images, texts) of {cell.dataset}", before_gallery, (name, gallery), same_gallery)
+            _must_agree(f"the document frequencies of {cell.dataset}", before_idf, (name, idf), again)
 
 
 def _members(evals: Sequence[Found[EvalReport]]) -> dict[str, Member]:
