@@ -182,13 +182,19 @@ def fit(
 ) -> None:
     """Calibrate on labelled SCORES.csv; several files are several judges' scores of the same items, used together."""
     from argus_edge.artifacts import dump_artifact, write_artifact
+    from argus_edge.errors import UsageError
     from argus_edge.judge.calibration import expected_fit_seconds, fit_calibration
     from argus_edge.judge.evaluation import method_names
+    from argus_edge.judge.fitting import require_packages
     from argus_edge.judge.table import join_tables
     from argus_edge.judge.text import calibration_text
 
     _alpha(alpha)
-    (name,) = method_names(method)[:1]
+    names = method_names(method)
+    if len(names) > 1:
+        raise UsageError("A calibration is of one method.", next_step=f"--method {names[0]}")
+    (name,) = names
+    require_packages([name])
     table = join_tables(_tables(files, scale, labels, judges, floor))
     seconds = expected_fit_seconds(name, len(table))
     if seconds > 5:
@@ -301,8 +307,10 @@ def evaluate(
 
     from argus_edge.artifacts import dump_artifact, write_text
     from argus_edge.judge.evaluation import Plan, evaluate_judges, expected_seconds, method_names
+    from argus_edge.judge.fitting import require_packages
     from argus_edge.judge.text import evaluation_text
 
+    require_packages(method_names(methods))
     tables = _tables(files, scale, labels, judges, floor)
     plan = Plan(
         methods=method_names(methods),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from argus_edge.errors import InputError
+from argus_edge.errors import InputError, MissingDependencyError
 from argus_edge.judge.conformal import min_rows
 from argus_edge.judge.groups import DIFFICULTY, Grouping, difficulty_rows
 from argus_edge.judge.methods import METHODS
@@ -18,9 +19,24 @@ from argus_edge.judge.table import JudgeTable
 
 Array = NDArray[Any]
 
-__all__ = ["Fitted", "fit_method", "usable_rows"]
+__all__ = ["Fitted", "fit_method", "require_packages", "usable_rows"]
 
 FEWEST_ROWS = 10
+
+
+def require_packages(methods: list[str]) -> None:
+    """Say which package of the extra is missing, before a table is read.
+
+    Raises
+    ------
+    MissingDependencyError
+        Fitting needs scikit-learn and scipy, some methods MAPIE or crepes.
+    """
+    needed = {"sklearn": "scikit-learn", "scipy": "scipy"}
+    needed |= {METHODS[name].package: METHODS[name].package for name in methods if METHODS[name].package}
+    for module, package in needed.items():
+        if find_spec(module) is None:
+            raise MissingDependencyError(package, "judge", needed_for="calibrating a judge")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from judge_simulation import write_scores
 
 from argus_edge.artifacts import read_artifact
 from argus_edge.cli.judge import judge as command
-from argus_edge.errors import InputError, UsageError
+from argus_edge.errors import InputError, MissingDependencyError, UsageError
 from argus_edge.judge.conformal import beta_binomial_band
 from argus_edge.schema.judge import JudgeCalibration, JudgeEvaluation
 
@@ -248,6 +248,19 @@ class TestBadInput:
     def test_options_that_make_no_sense(self, scores, tmp_path, arguments):
         with pytest.raises(UsageError):
             call("fit", scores, "--out", tmp_path / "judge.json", *arguments)
+
+    @pytest.mark.parametrize(("method", "module"), [("integer", "sklearn"), ("naive", "crepes"), ("cqr", "mapie")])
+    def test_a_package_that_is_missing(self, scores, tmp_path, monkeypatch, method, module):
+        from argus_edge.judge import fitting
+
+        monkeypatch.setattr(fitting, "find_spec", lambda name: None if name == module else name)
+        with pytest.raises(MissingDependencyError) as caught:
+            call("fit", scores, "--method", method, "--out", tmp_path / "judge.json")
+        assert caught.value.next_step == 'pip install "argus-edge[judge]"'
+
+    def test_one_method_at_a_time_is_fitted(self, scores, tmp_path):
+        with pytest.raises(UsageError, match="one method"):
+            call("fit", scores, "--method", "all", "--out", tmp_path / "judge.json")
 
     def test_a_column_that_is_not_there(self, scores, tmp_path):
         with pytest.raises(InputError, match="no column 'dataset'"):

@@ -57,6 +57,8 @@ class ConformalMethod(ABC):
     calibration_share: ClassVar[float] = 0.5
     # Whether the group (the task) may also be a feature of the model.
     uses_group: ClassVar[bool] = False
+    # A package of the extra that this method needs beside scikit-learn and scipy.
+    package: ClassVar[str] = ""
     # Seconds for a fit to a thousand rows on one core, to say beforehand how long a run takes.
     cost: ClassVar[float] = 1.0
 

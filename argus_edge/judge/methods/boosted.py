@@ -28,6 +28,7 @@ class _Boosted(ConformalMethod):
     """
 
     calibration_share: ClassVar[float] = 0.3
+    package: ClassVar[str] = "crepes"
     cost: ClassVar[float] = 1.5
     rounds: ClassVar[int] = 300
     learning_rate: ClassVar[float] = 0.02

@@ -27,6 +27,7 @@ class ConformalizedQuantiles(ConformalMethod):
 
     paper: ClassVar[str] = "Romano, Patterson & Candès 2019"
     calibration_share: ClassVar[float] = 0.3
+    package: ClassVar[str] = "mapie"
     cost: ClassVar[float] = 0.8
     symmetric: ClassVar[bool] = True
 

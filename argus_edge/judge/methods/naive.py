@@ -48,6 +48,7 @@ class NaiveSplit(ConformalMethod):
 
     paper: ClassVar[str] = "Papadopoulos et al. 2002; Lei et al. 2018"
     calibration_share: ClassVar[float] = 0.3
+    package: ClassVar[str] = "crepes"
     cost: ClassVar[float] = 0.3
 
     def train(self, rows: Rows, labels: Array, rng: np.random.Generator) -> None:
