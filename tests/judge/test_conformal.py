@@ -68,6 +68,7 @@ def test_band_of_coverage_by_simulation():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", ["integer", "naive", "ordinal-aps"])
 def test_coverage_on_exchangeable_data_is_within_the_exact_band(name):
     """200 repeats: as many outside the 99 % band as chance allows, and a mean within the band of the mean."""
