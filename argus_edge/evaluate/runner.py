@@ -248,7 +248,9 @@ def _begin(model: Resolved, settings: Settings, job: Job, prepared: dict[str, Pr
                 where=str(settings.out),
                 next_step="choose another --out; pieces that are the same are shared with --cache",
             )
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if epoch and not epoch.isdigit():
+        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch[:40]!r}, not a number of seconds.", where="environment")
     now = datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else datetime.now(timezone.utc)
     write_text(path, json.dumps({"created": now.isoformat(), **json.loads(text)}, indent=1, sort_keys=True) + "\n")
     return now
