@@ -26,7 +26,7 @@ CONNECT_S = 10.0
 AUTH_S = 20.0
 """For authentication; an agent may ask its user to confirm."""
 PROBE_AFTER_S = 3.0
-DEAD_AFTER_S = 8.0
+DEAD_AFTER_S = 7.0
 """Silence after which the far side is asked for a sign of life, and after which the link is given up."""
 MAX_HOPS = 8
 TOO_MANY_KEYS = 3
@@ -65,7 +65,7 @@ class Link:
         way.
         """
         asked: threading.Thread | None = None
-        while not self._closed.wait(1.0) and self.transport.is_active():
+        while not self._closed.wait(0.5) and self.transport.is_active():
             silent = time.monotonic() - self._heard.at
             if silent >= DEAD_AFTER_S:
                 self.broken = f"nothing was heard for {silent:.0f} s"
