@@ -70,6 +70,8 @@ def onnx_runner(path: Path) -> Runner:
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    # Waiting threads sleep: an export is no benchmark, and a host is seldom idle.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     wanted = {entry.name for entry in session.get_inputs()}

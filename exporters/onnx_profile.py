@@ -39,6 +39,7 @@ def run_shapes(path: Path, model: onnx.ModelProto, inputs: Arrays) -> dict[str, 
     # Unoptimised, the nodes that run are the nodes of the file.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.enable_profiling = True
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     with tempfile.TemporaryDirectory() as folder:
         options.profile_file_prefix = str(Path(folder) / "run")
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
