@@ -52,11 +52,10 @@ class Host:
 
     def bench(self, model: Path, *arguments: str) -> BenchReport:
         """Bench a model on the board for a moment; return the report."""
-        return BenchReport.model_validate_json(self.bench_with(model, *arguments)[0])
-
-    def bench_with(self, model: Path, *arguments: str) -> tuple[str, str]:
         short = ("--duration", "4", "--warmup", "2", "--threads", "1", "--json", "-")
-        return self.run("bench", str(model), "--device", "board", *short, *arguments)
+        return BenchReport.model_validate_json(
+            self.run("bench", str(model), "--device", "board", *short, *arguments)[0]
+        )
 
     def runs(self) -> Path:
         """The agent's runs, on the board's own disk."""
@@ -206,12 +205,6 @@ def wait_for_steady(host: Host, process: subprocess.Popen[str], known: set[str])
         time.sleep(0.2)
     process.kill()
     raise AssertionError(f"no run was timing: {process.communicate()}")
-
-
-def test_what_is_there_is_not_sent_again(pi: Host, tmp_path: Path) -> None:
-    model = tiny_onnx(tmp_path / "tiny.onnx")
-    pi.bench_with(model)
-    assert "sent" not in pi.bench_with(model)[1]
 
 
 # ---------------------------------------------------------------- others
