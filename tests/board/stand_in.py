@@ -73,7 +73,7 @@ def why_not() -> str | None:
     """Return why stand-ins cannot run on this machine, or None."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "stand-in boards need root on Linux"
-    for tool in ("mmdebstrap", "qemu-aarch64-static", "unshare", "ssh-keygen"):
+    for tool in ("mmdebstrap", "qemu-aarch64-static", "unshare", "setpriv", "ssh-keygen"):
         if not _which(tool):
             return f"{tool} is missing: apt-get install {PACKAGES}"
     if not HOOKS.is_dir():
@@ -232,7 +232,21 @@ def start(name: str, root: Path, port: int) -> Board:
         f"MaxSessions 100\nSetEnv QEMU_CPU={kind.cpu}\n"
     )
     log = root / "tmp/sshd.log"
-    command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private", "/bin/sh", "-euc"]
+    # It dies with the process that started it, however that ends.
+    command = [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--propagation",
+        "private",
+        "/bin/sh",
+        "-euc",
+    ]
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, _inside(root, planted)],
