@@ -7,7 +7,7 @@ from . import entry, wire
 
 # Arguments that a command takes: (fewest, most).
 ARITY = {
-    wire.PROBE: (0, 2),
+    wire.PROBE: (0, 4),
     wire.CHECK: (0, 2),
     wire.START: (1, 1),
     wire.FOLLOW: (2, 2),
@@ -34,11 +34,13 @@ def answer(home, command, arguments):
     if not fewest <= len(arguments) <= most:
         raise Fault("bad-job", "usage: [--home DIR] %s [ARGUMENT ...]" % "|".join(wire.COMMANDS))
     if command in (wire.PROBE, wire.CHECK):
-        root = system_root(arguments)
+        given = options(arguments)
+        root = given.get("--system-root", "/")
         if command == wire.PROBE:
             from .probe import probe
 
-            return probe(root, home)
+            names = given.get("--runtimes")
+            return probe(root, home, names.split(",") if names is not None else None)
         from .check import check
 
         return check(home, root)
@@ -68,15 +70,14 @@ def answer(home, command, arguments):
     return commands[command](home, *arguments)
 
 
-def system_root(arguments):
-    """Return the folder after ``--system-root``, or the root."""
+def options(arguments):
+    """Return option -> value of ``probe`` and ``check``."""
     from .home import Fault
 
-    if not arguments:
-        return "/"
-    if len(arguments) != 2 or arguments[0] != "--system-root":
-        raise Fault("bad-job", "usage: probe|check [--system-root DIR]")
-    return arguments[1]
+    given = dict(zip(arguments[::2], arguments[1::2]))
+    if len(arguments) % 2 or set(given) - {"--system-root", "--runtimes"}:
+        raise Fault("bad-job", "usage: probe|check [--system-root DIR] [--runtimes NAME,NAME]")
+    return given
 
 
 def main(arguments=None):

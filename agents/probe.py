@@ -83,7 +83,7 @@ MODULES_OF = {
 }
 
 
-def probe(system_root, home):
+def probe(system_root, home, runtimes=None):
     """Return what ``argus_edge.schema.agent.DeviceFacts`` describes.
 
     Parameters
@@ -92,12 +92,14 @@ def probe(system_root, home):
         Prefix of /sys, /proc, /etc and the vendors' tools: ``/``, or a recorded tree.
     home
         The agent's folder on the device; it need not exist.
+    runtimes
+        Names of the runtimes to import; None: every one.
     """
     from .start import agent_sha256
 
     document = facts(system_root, home)
     document.update(wire=wire.WIRE_VERSION, agent_sha256=agent_sha256())
-    document["runtimes"] = [runtime(name) for name in PROGRAMS]
+    document["runtimes"] = [runtime(name) for name in PROGRAMS if runtimes is None or name in runtimes]
     sensors = open_sensors(list(MODULES), system_root)
     document["sensors"] = sensors.facts()
     document.update(gpu(system_root, sensors.vendor().get("nvml", {}), document["model"]))

@@ -165,4 +165,6 @@ def remove(home, run):
     for index in range(len(job.get("parts") or [])):
         samples.discard(folder, index)
     shutil.rmtree(folder)
+    with contextlib.suppress(OSError):
+        os.unlink(path(home, wire.JOBS_FOLDER, run + ".json"))
     return {"removed": True}

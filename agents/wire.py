@@ -18,7 +18,9 @@ MAX_LINE_BYTES = 1 << 20
 MAX_RESULT_BYTES = 64 << 20
 
 # Commands, their arguments, and what they answer (models of argus_edge.schema.agent).
-PROBE = "probe"  # [--system-root DIR] -> DeviceFacts
+PROBE = (
+    "probe"  # [--system-root DIR] [--runtimes NAME,NAME] -> DeviceFacts; without --runtimes every one is imported once
+)
 CHECK = "check"  # doctor's checks that need the device -> {"findings": [Finding, ...]}
 START = "start"  # JOB.json -> {"run", "pid"}
 FOLLOW = (
@@ -37,6 +39,7 @@ COMMANDS = (PROBE, CHECK, START, FOLLOW, STATUS, LIST, STOP, COLLECT, REMOVE, UN
 
 # Files below the agent's home (default ~/.cache/argus-edge on the device).
 RUNS_FOLDER = "runs"  # runs/<run id>/
+JOBS_FOLDER = "jobs"  # jobs/<run id>.json: a job as the host sends it
 JOB_FILE = "job.json"
 JOURNAL_FILE = "journal.jsonl"  # one event a line, appended; a reader takes only what ends in a newline
 RESULT_FILE = "result.json"  # renamed into place when the run has ended

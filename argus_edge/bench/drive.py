@@ -22,7 +22,7 @@ from argus_edge.bench.inputs import (
     prepare_inputs,
     read_input_file,
 )
-from argus_edge.bench.model_types import ResolvedModel
+from argus_edge.bench.model_types import RUNTIMES_OF, ResolvedModel
 from argus_edge.bench.models import resolve_model
 from argus_edge.bench.plan import Options, Placed, describe, make_job, new_run_id
 from argus_edge.bench.report import component_cost, device_section, make_report, model_section
@@ -150,7 +150,8 @@ def bench(
     link = Link(entry, connect)
     try:
         told.say(f"looking at {link.transport.description}")
-        client, facts = probe(link.transport, entry)
+        wanted = RUNTIMES_OF[prepared.model.format] if options.runtime == "auto" else (options.runtime,)
+        client, facts = probe(link.transport, entry, runtimes=wanted)
         profile = profile_of(entry, facts)
         note = profile_note(entry, facts)
         runtime = preflight.choose_runtime(prepared.model, options.runtime, facts)

@@ -165,7 +165,12 @@ def prepare_inputs(
         return _given_inputs(component, given, batch)
     if component.inputs is None:
         return _positional_inputs(component, shapes, seed)
-    bound = [bind(spec, shapes, batch) for spec in component.inputs]
+    # Beside an input with a free first dimension, others may well be fixed: --batch is theirs where none is free.
+    has_free = any(spec.shape and isinstance(spec.shape[0], str) for spec in component.inputs)
+    bound = [
+        bind(spec, shapes, batch if not has_free or (spec.shape and isinstance(spec.shape[0], str)) else None)
+        for spec in component.inputs
+    ]
     free = [f"{spec.name} {_shown(spec.shape)}" for spec in bound if any(isinstance(axis, str) for axis in spec.shape)]
     if free:
         raise _free_dimensions(component, bound, free)

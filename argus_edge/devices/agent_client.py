@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -111,9 +111,10 @@ class AgentClient:
 
     # ------------------------------------------------------------ commands
 
-    def probe(self, *, system_root: str | None = None) -> DeviceFacts:
-        """Return what the device is."""
+    def probe(self, *, system_root: str | None = None, runtimes: Sequence[str] | None = None) -> DeviceFacts:
+        """Return what the device is; of the runtimes only those named are imported, None: every one."""
         arguments = ["--system-root", system_root] if system_root else []
+        arguments += ["--runtimes", ",".join(runtimes)] if runtimes is not None else []
         return self._call(DeviceFacts, wire.PROBE, *arguments, timeout=PROBE_S)
 
     def check(self) -> list[Finding]:
@@ -132,7 +133,7 @@ class AgentClient:
             local = Path(folder, wire.JOB_FILE)
             local.write_text(job.model_dump_json())
             digest = sha256_file(local)
-            remote = f"{self.entry.home}/jobs/{job.run}.json"
+            remote = f"{self.entry.home}/{wire.JOBS_FOLDER}/{job.run}.json"
             self.transport.put(local, remote, sha256=digest)
         try:
             return self._call(Started, wire.START, remote, timeout=CALL_S)

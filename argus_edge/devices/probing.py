@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from argus_edge.devices import profiles
 from argus_edge.devices.agent_client import AgentClient
 from argus_edge.devices.deploy import deploy_agent
@@ -10,8 +12,17 @@ from argus_edge.schema.agent import DeviceFacts
 from argus_edge.schema.device import DeviceEntry, Profile
 
 
-def probe(transport: Transport, entry: DeviceEntry) -> tuple[AgentClient, DeviceFacts]:
+def probe(
+    transport: Transport, entry: DeviceEntry, *, runtimes: Sequence[str] | None = None
+) -> tuple[AgentClient, DeviceFacts]:
     """Return the agent's client and the device's facts.
+
+    Parameters
+    ----------
+    transport, entry
+        The device.
+    runtimes
+        The only ones to look for: importing a runtime takes seconds on a board, and warms it. None: every one.
 
     Raises
     ------
@@ -19,7 +30,7 @@ def probe(transport: Transport, entry: DeviceEntry) -> tuple[AgentClient, Device
         As of deployment and of the agent's call: not reachable, not trusted, no Python, no room.
     """
     agent = deploy_agent(transport, entry)
-    return agent, agent.probe()
+    return agent, agent.probe(runtimes=runtimes)
 
 
 def profile_of(entry: DeviceEntry, facts: DeviceFacts) -> Profile:

@@ -236,3 +236,9 @@ def test_tensorrt_version_from_its_headers(tmp_path):
     header = "#define NV_TENSORRT_MAJOR 8 //!< major\n#define NV_TENSORRT_MINOR 2\n#define NV_TENSORRT_PATCH 1\n"
     trees.Tree(tmp_path)["/usr/include/aarch64-linux-gnu/NvInferVersion.h"] = header
     assert probe.tensorrt_version(str(tmp_path)) == "8.2.1"
+
+
+def test_only_the_runtimes_that_are_asked_for_are_imported():
+    found = probe.probe("/", "~/.cache/argus-edge", ["onnxruntime"])
+    assert [fact["name"] for fact in found["runtimes"]] == ["onnxruntime"]
+    assert probe.probe("/", "~/.cache/argus-edge", ["null"])["runtimes"] == []

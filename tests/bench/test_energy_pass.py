@@ -25,7 +25,9 @@ def pi(tmp_path, monkeypatch):
     tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
     probe = AgentClient.probe
     fact = SensorFact(name="pmic", available=True)
-    monkeypatch.setattr(AgentClient, "probe", lambda client: probe(client).model_copy(update={"sensors": [fact]}))
+    monkeypatch.setattr(
+        AgentClient, "probe", lambda client, **more: probe(client, **more).model_copy(update={"sensors": [fact]})
+    )
     return str(tmp_path / "root")
 
 

@@ -131,6 +131,12 @@ def test_fixed_lengths_are_not_overridden():
         prepare_inputs(component(InputSpec("x", "float32", (1, 3))), batch=4)
 
 
+def test_a_batch_leaves_fixed_inputs_beside_a_free_one_alone():
+    scale = InputSpec("scale", "float32", (1,))
+    prepared = prepare_inputs(component(InputSpec("x", "float32", ("n", 4)), scale), batch=3)
+    assert prepared.shapes == {"x": [3, 4], "scale": [1]}
+
+
 def test_torchscript_needs_its_arguments():
     script = BenchComponent(name="m", format="torchscript", model=None, inputs=None)
     with pytest.raises(UsageError, match="in order"):

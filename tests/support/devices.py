@@ -14,7 +14,7 @@ def probed_once(monkeypatch):
     probe = AgentClient.probe
 
     def cached(client, **options):
-        key = client.entry.python, client.entry.host
+        key = client.entry.python, client.entry.host, str(options)
         if key not in FACTS:
             FACTS[key] = probe(client, **options)
         return FACTS[key]
