@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -277,6 +279,35 @@ def _count_nodes(graph: GraphProto, known: Shapes, cost: GraphCost, constants: s
             cost.add(name, counted)
 
 
+# Folding loads the whole model: beyond this a count is not worth the memory.
+MAX_FOLDED_BYTES = 1 << 30
+
+
 def file_cost(path: str, shapes: Mapping[str, Sequence[int]] | None = None) -> GraphCost:
-    """Count what one call of a model file costs; its external data is not read."""
-    return graph_cost(onnx.load_model(path, load_external_data=False), shapes)
+    """Count what one call of a model file costs; its external data is not read.
+
+    Where lengths are computed in the graph (padding that an exporter left as arithmetic) and inference cannot follow,
+    ONNX Runtime folds the constants first, and the folded graph is counted.
+    """
+    cost = graph_cost(onnx.load_model(path, load_external_data=False), shapes)
+    if not cost.uncounted or os.path.getsize(path) > MAX_FOLDED_BYTES:
+        return cost
+    folded = _folded(path)
+    recount = graph_cost(folded, shapes) if folded is not None else cost
+    return recount if len(recount.uncounted) < len(cost.uncounted) else cost
+
+
+def _folded(path: str) -> ModelProto | None:
+    """Return a model with its constants folded by ONNX Runtime's basic optimisations; None where it cannot load it."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.log_severity_level = 4
+    with tempfile.TemporaryDirectory() as folder:
+        options.optimized_model_filepath = os.path.join(folder, "folded.onnx")
+        try:
+            onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            return onnx.load_model(options.optimized_model_filepath, load_external_data=False)
+        except Exception:
+            return None
