@@ -1,9 +1,9 @@
-"""The agent's timed loop against a bare one on the same session, a few calls each in turn: for a machine that is never quiet.
+"""The agent's timed loop against a bare one on the same session, in turn: for a machine that is never quiet.
 
     python benchmarks/harness/same_process.py [ROUNDS]
 
-Leaves out what `p50.py` holds (a process of its own, the supervisor beside it), and is not blurred by what changes between two
-processes' runs. Bar: p50 within 2 %. Writes same_process.json beside this file.
+Leaves out what `p50.py` holds (a process of its own, the supervisor beside it), and is not blurred by what changes
+between two processes' runs. Bar: p50 within 2 %. Writes same_process.json beside this file.
 """
 
 from __future__ import annotations
