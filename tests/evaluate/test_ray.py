@@ -21,7 +21,15 @@ pytestmark = pytest.mark.slow
 def cluster():
     """Two CPUs, as the smallest machine has them; workers import the rule models from their working folder."""
     os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    for attempt in range(4):
+        try:
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+            break
+        except Exception as error:
+            # Ray gives a node half a minute to start, which a busy machine does not always have.
+            ray.shutdown()
+            if "timed out during startup" not in str(error) or attempt == 3:
+                raise
     yield ray
     ray.shutdown()
 
