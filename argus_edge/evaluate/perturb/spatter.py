@@ -45,10 +45,10 @@ def _relief(liquid: Floats) -> Floats:
     if not outline.any():
         return levels / max(1.0, float(levels.max()))
     distance = np.minimum(ndimage.distance_transform_edt(~outline), 20).astype(np.float32)
-    smooth = np.rint(ndimage.uniform_filter(distance, 3, mode="mirror")).astype(np.uint8)
+    smooth = ndimage.uniform_filter(distance, 3, mode="mirror").astype(np.uint8)
     emboss = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.float32)
     lit = ndimage.correlate(_equalize(smooth).astype(np.float32), emboss, mode="mirror")
-    light = levels * ndimage.uniform_filter(np.clip(lit, 0, 255), 3, mode="mirror")
+    light = levels * np.rint(ndimage.uniform_filter(np.clip(lit, 0, 255), 3, mode="mirror"))
     return np.asarray(light / max(1.0, float(light.max())), np.float32)
 
 
