@@ -6,15 +6,16 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from argus_edge.artifacts import atomic_open, read_file
 from argus_edge.errors import InputError
-from argus_edge.evaluate.metrics.ngrams import ORDERS
+from argus_edge.evaluate.metrics.ngrams import NgramIndex, low, pair
 from argus_edge.evaluate.metrics.tokenizer import TOKENIZER, tokenize, words_of
 
 __all__ = ["MINIMUM_IMAGES", "DocumentFrequencies"]
@@ -64,14 +65,17 @@ class DocumentFrequencies:
                 next_step="argus-edge data idf coco=PATH --out idf.json.gz (or `sample` for coco=PATH), then add --idf "
                 "idf.json.gz; or evaluate more images",
             )
-        counts: Counter[str] = Counter()
-        for captions in references:
-            found: set[str] = set()
-            for tokens in captions:
-                for n in range(1, ORDERS + 1):
-                    found.update(map(" ".join, zip(*(tokens[i:] for i in range(n)), strict=False)))
-            counts.update(found)
-        return cls(len(references), {ngram: count for ngram, count in counts.items() if count > 1})
+        flat = [words for captions in references for words in captions]
+        image = np.repeat(np.arange(len(references)), [len(captions) for captions in references])
+        index = NgramIndex(flat)
+        counts: dict[str, int] = {}
+        for order, table in enumerate(index.count(flat), start=1):
+            # However often an image's captions use an n-gram, the image counts once.
+            ngrams = low(np.unique(pair(image[table.caption], table.ngram)))
+            found = np.bincount(ngrams, minlength=index.size(order))
+            often = np.flatnonzero(found > 1)
+            counts.update(zip(index.texts(order, often), found[often].tolist(), strict=True))
+        return cls(len(references), counts)
 
     @cached_property
     def sha256(self) -> str:

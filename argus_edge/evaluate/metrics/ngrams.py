@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ORDERS", "NgramCounts", "NgramIndex", "find"]
+__all__ = ["ORDERS", "NgramCounts", "NgramIndex", "find", "low", "pair"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -44,6 +46,11 @@ def pair(high: IntArray, low: IntArray) -> IntArray:
     return (high << _SHIFT) | low
 
 
+def low(keys: IntArray) -> IntArray:
+    """Return the second id of each pair."""
+    return keys & ((1 << _SHIFT) - 1)
+
+
 def find(keys: IntArray, wanted: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
     """Return where each wanted value is in the sorted ``keys``, and whether it is there at all."""
     if not len(keys):
@@ -62,9 +69,8 @@ class NgramIndex:
     """
 
     def __init__(self, captions: Iterable[Sequence[str]]) -> None:
-        self._words: dict[str, int] = {}
+        flat, caption, self._words = _flatten(captions, {})
         self._levels: list[IntArray] = []
-        flat, caption = _flatten(captions, self._words)
         ngrams, start = flat, np.arange(len(flat))
         for order in range(2, ORDERS + 1):
             keys, start = _extend(ngrams, start, flat, caption, order)
@@ -75,12 +81,21 @@ class NgramIndex:
         """Return how many n-grams of an order the index holds."""
         return len(self._words) if order == 1 else len(self._levels[order - 2])
 
+    def texts(self, order: int, ids: IntArray) -> list[str]:
+        """Return n-grams of one order by their ids, the words joined by a space."""
+        if order == 1:
+            words = list(self._words)
+            return [words[place] for place in ids.tolist()]
+        keys = self._levels[order - 2][ids]
+        heads, tails = self.texts(order - 1, keys >> _SHIFT), self.texts(1, low(keys))
+        return [f"{head} {tail}" for head, tail in zip(heads, tails, strict=True)]
+
     def count(self, captions: Iterable[Sequence[str]]) -> list[NgramCounts]:
         """Count the n-grams of captions, one table for each order from 1 to 4.
 
         An n-gram that the index does not hold gets an id from the index's size on, the same throughout the call.
         """
-        flat, caption = _flatten(captions, dict(self._words))
+        flat, caption, _ = _flatten(captions, self._words)
         ngrams, start = flat, np.arange(len(flat))
         tables = [_tally(caption, ngrams)]
         for order, known in enumerate(self._levels, start=2):
@@ -93,14 +108,13 @@ class NgramIndex:
         return tables
 
 
-def _flatten(captions: Iterable[Sequence[str]], words: dict[str, int]) -> tuple[IntArray, IntArray]:
-    """Number new words in the order of their coming; return all words in one row, and the caption of each."""
-    flat: list[int] = []
-    lengths: list[int] = []
-    for tokens in captions:
-        flat += [words.setdefault(token, len(words)) for token in tokens]
-        lengths.append(len(tokens))
-    return np.asarray(flat, np.int64), np.repeat(np.arange(len(lengths)), lengths)
+def _flatten(captions: Iterable[Sequence[str]], known: dict[str, int]) -> tuple[IntArray, IntArray, dict[str, int]]:
+    """Number the words, new ones in the order of their coming; return them in one row, their captions, the numbers."""
+    numbers = defaultdict(count(len(known)).__next__, known)
+    listed = list(captions)
+    lengths = [len(tokens) for tokens in listed]
+    flat = np.fromiter(map(numbers.__getitem__, chain.from_iterable(listed)), np.int64, sum(lengths))
+    return flat, np.repeat(np.arange(len(lengths)), lengths), dict(numbers)
 
 
 def _extend(
@@ -115,4 +129,4 @@ def _extend(
 
 def _tally(caption: IntArray, ngram: IntArray) -> NgramCounts:
     keys, count = np.unique(pair(caption, ngram), return_counts=True)
-    return NgramCounts(keys >> _SHIFT, keys & ((1 << _SHIFT) - 1), count.astype(np.int64))
+    return NgramCounts(keys >> _SHIFT, low(keys), count.astype(np.int64))
