@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-WORDS = (
-    "a picture of the cat dog red blue on table is what colour how many yes no Yes No A B C D describe this image in "
-    "one short sentence answer question using single word or phrase does caption with letter right choice only user "
-    "model"
-).split(" ")
+WORDS = ["a", "picture", "of", "the", "cat", "dog", "red", "blue", "on", "table", "is", "what", "colour", "how", "many", "yes", "no", "Yes", "No", "A", "B", "C", "D", "describe", "this", "image", "in", "one", "short", "sentence", "answer", "question", "using", "single", "word", "or", "phrase", "does", "caption", "with", "letter", "right", "choice", "only", "user", "model"]
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ message['role'] }} {% for part in message['content'] %}"
