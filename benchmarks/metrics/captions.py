@@ -35,7 +35,7 @@ def cider_alone(references: list[list[list[str]]], candidates: list[list[str]]) 
     frequencies = DocumentFrequencies.from_words(references)
     flat = [words for captions in references for words in captions]
     image = np.repeat(np.arange(len(references)), [len(captions) for captions in references])
-    index = NgramIndex([*flat, *(ngram.split(" ") for ngram in frequencies.counts)])
+    index = NgramIndex(flat)
     prepared = CiderReferences(index, index.count(flat), image, frequencies)
     prepared.score(index.count(candidates), len(candidates))
     return time.perf_counter() - start

@@ -85,7 +85,9 @@ class CaptionReferences:
         self.frequencies = frequencies or DocumentFrequencies.from_words(words)
         flat = [own for captions in words for own in captions]
         image_of_reference = np.repeat(np.arange(len(references)), [len(captions) for captions in references])
-        index = NgramIndex([*flat, *(ngram.split(" ") for ngram in self.frequencies.counts)])
+        # Frequencies of a larger split hold n-grams of which a candidate may be made and the references not.
+        listed = [ngram.split(" ") for ngram in frequencies.counts] if frequencies else []
+        index = NgramIndex([*flat, *listed])
         counts = index.count(flat)
         self._index = index
         self._lengths = [np.array([len(own) for own in captions]) for captions in words]
