@@ -15,7 +15,7 @@ import platformdirs
 from argus_edge.artifacts import atomic_open
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
+    from importlib.abc import Traversable
 
 PACKAGE = "agents"
 MAIN = "import sys\n\nfrom agents.main import main\n\nsys.exit(main())\n"

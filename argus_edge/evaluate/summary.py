@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from argus_edge.schema.evaluation import Cell, EvalReport
 from argus_edge.score.formulas import capability, consistency_by_task, mean_perturbed, robustness
@@ -28,7 +29,7 @@ def summarise(report: EvalReport) -> Summary:
     reasons: dict[str, str] = {}
     if not cells:
         return Summary(None, None, None, {"P": "only optional cells were measured"})
-    keys = [(cell.task, cell.dataset) for cell in cells]
+    keys: list[tuple[str, str]] = [(cell.task, cell.dataset) for cell in cells]
     p = capability(keys, np.array([cell.clean.s for cell in cells]))
     cdc = consistency_by_task(keys, np.array([cell.clean.s for cell in cells]))
     if np.isnan(cdc):
@@ -42,7 +43,7 @@ def summarise(report: EvalReport) -> Summary:
 
 
 def _robustness(cells: list[Cell], keys: list[tuple[str, str]], reasons: dict[str, str]) -> float | None:
-    grids = [
+    grids: list[dict[tuple[str, str, int], npt.NDArray[np.float64]]] = [
         {(m.modality, m.perturbation, m.severity): np.asarray(m.s) for m in cell.measurements if not m.clean}
         for cell in cells
     ]

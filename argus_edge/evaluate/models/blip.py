@@ -90,7 +90,7 @@ class BlipRetriever(_Blip):
         return stacked(self.fitting(call, texts))
 
 
-_ADAPTERS = {
+_ADAPTERS: dict[str, type[BlipCaptioner | BlipAnswerer | BlipRetriever]] = {
     "BlipForConditionalGeneration": BlipCaptioner,
     "BlipForQuestionAnswering": BlipAnswerer,
     "BlipForImageTextRetrieval": BlipRetriever,

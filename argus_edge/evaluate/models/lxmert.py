@@ -76,7 +76,10 @@ class LxmertMatcher(_Lxmert):
         return stacked(self.fitting(call, images, texts))
 
 
-_ADAPTERS = {"LxmertForQuestionAnswering": LxmertAnswerer, "LxmertForPreTraining": LxmertMatcher}
+_ADAPTERS: dict[str, type[LxmertAnswerer | LxmertMatcher]] = {
+    "LxmertForQuestionAnswering": LxmertAnswerer,
+    "LxmertForPreTraining": LxmertMatcher,
+}
 
 
 def load_lxmert(spec: ModelSpec) -> LxmertAnswerer | LxmertMatcher:

@@ -87,8 +87,8 @@ class Captioning:
             {
                 "image_id": [ref.id for ref in images],
                 "caption": captions,
-                "cider": scores.cider,
-                "rouge_l": scores.rouge,
+                "cider": scores.cider.tolist(),
+                "rouge_l": scores.rouge.tolist(),
             },
         )
 
