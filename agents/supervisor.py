@@ -154,9 +154,13 @@ class Supervisor:
         limit = self.job.get("memory_limit_bytes")
         while not worker.ended():
             wait([self._wake, *worker.descriptors()], next_tick - time.perf_counter())
+            heard_in = self.phase
             for document in worker.messages():
                 fault, ended = self._hear(worker, document, fault, ended)
             now = time.perf_counter()
+            if self.phase != heard_in and self.phase in TIMED:
+                # A period shorter than the untimed phases' holds from the window's start.
+                next_tick = next_sample = min(next_sample, now + self.period)
             if self._asked_to_stop:
                 raise Stopped("stopped", "stopped", "the run was stopped")
             if now >= self.deadline:

@@ -105,7 +105,7 @@ def test_large_components_get_fewer_samples_and_always_one():
     assert samples_per_case("int8", [10, 10, 10], 1) == [32, 1, 1]
     assert samples_per_case("fp32", [10, 10, 10], 1) == [4, 1, 1]
     assert samples_per_case("int8", [10**11, 10**11, 10**11], 0) == [8, 1, 1]
-    assert samples_per_case("int8", [10, 10, 10], 10**9) == [18, 1, 1]
+    assert samples_per_case("int8", [10, 10, 10], 10**9) == [17, 1, 1]
     assert samples_per_case("int8", [10**13, 10**13, 1], 1) == [1, 0, 0]
 
 
