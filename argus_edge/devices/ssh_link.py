@@ -284,7 +284,8 @@ def _authenticate(target: Target, transport: paramiko.Transport) -> None:
                 break
             except (paramiko.SSHException, OSError, EOFError) as error:
                 # A refusal is an AuthenticationException, and so is what paramiko makes of silence or of a cut link.
-                if transport.is_active() and "timeout" not in str(error).lower():
+                cut = isinstance(error, EOFError)  # the transport may not have noticed yet that its link is gone
+                if transport.is_active() and not cut and "timeout" not in str(error).lower():
                     if not isinstance(error, paramiko.AuthenticationException):
                         notes.append(clean(str(error), limit=120) or type(error).__name__)
                     continue
