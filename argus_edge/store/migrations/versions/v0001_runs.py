@@ -28,9 +28,11 @@ def upgrade() -> None:
         sa.Column("context", sa.Text(), nullable=False),
         sa.Column("report", sa.LargeBinary()),
         sa.Column("report_sha256", sa.String(64)),
+        # SQLite does not roll a table back: a first migration that was killed half-way must be able to go on.
+        if_not_exists=True,
     )
-    op.create_index("ix_runs_created", "runs", ["created"])
-    op.create_index("ix_runs_device_model", "runs", ["device", "model"])
+    op.create_index("ix_runs_created", "runs", ["created"], if_not_exists=True)
+    op.create_index("ix_runs_device_model", "runs", ["device", "model"], if_not_exists=True)
 
 
 def downgrade() -> None:
