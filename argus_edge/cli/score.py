@@ -32,7 +32,10 @@ def score(
     out: str | None,
     json_path: str | None,
 ) -> None:
-    """Merge bench and eval reports (files or folders) into the ARGUS score and its parts."""
+    """Merge bench and eval reports (files or folders) into the ARGUS score and its parts.
+
+    A calibration of `judge fit` among them makes its judged means the metric of their cells.
+    """
     from argus_edge.artifacts import dump_artifact, write_artifact
     from argus_edge.score.files import score_files
 

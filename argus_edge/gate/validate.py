@@ -14,6 +14,7 @@ from argus_edge.gate.units import format_quantity
 from argus_edge.reports import Found, find_reports, of_kind
 from argus_edge.schema.bench import BenchReport
 from argus_edge.schema.evaluation import EvalReport
+from argus_edge.schema.judge import JudgeCalibration
 from argus_edge.schema.verdict import BoardVerdict, Outcome, QuorumVerdict, Verdict, VerdictLine
 
 BENCH_KINDS = ("latency", "generation", "rate", "memory", "size", "energy", "temperature", "parity")
@@ -137,11 +138,11 @@ def _bench_lines(budget: Budget, subject: _Subject, device: str) -> list[Verdict
     return lines
 
 
-def _eval_lines(budget: Budget, subject: _Subject) -> list[VerdictLine]:
+def _eval_lines(budget: Budget, subject: _Subject, judges: Sequence[Found[JudgeCalibration]]) -> list[VerdictLine]:
     limits = [limit for limit in budget.limits if limit.metric.kind in ("score", "cell")]
     if not limits:
         return []
-    scores = _scores(subject) if any(limit.metric.kind == "score" for limit in limits) else {}
+    scores = _scores(subject, judges) if any(limit.metric.kind == "score" for limit in limits) else {}
     lines = []
     for limit in limits:
         if subject.evaluation is None:
@@ -154,12 +155,12 @@ def _eval_lines(budget: Budget, subject: _Subject) -> list[VerdictLine]:
     return lines
 
 
-def _scores(subject: _Subject) -> dict[str, Figure]:
+def _scores(subject: _Subject, judges: Sequence[Found[JudgeCalibration]]) -> dict[str, Figure]:
     if subject.evaluation is None:
         return {}
     from argus_edge.score.assemble import score_reports
 
-    scores = score_reports([subject.evaluation], []).models[0].scores
+    scores = score_reports([subject.evaluation], [], judges).models[0].scores
     source = subject.evaluation.path.name
     return {
         name: Figure(part.value, part.low, part.high, part.reason if part.value is None else None, source=source)
@@ -192,7 +193,10 @@ def _deciding(lines: Sequence[VerdictLine]) -> VerdictLine:
 
 
 def validate_reports(
-    budget: Budget, benches: Sequence[Found[BenchReport]], evals: Sequence[Found[EvalReport]]
+    budget: Budget,
+    benches: Sequence[Found[BenchReport]],
+    evals: Sequence[Found[EvalReport]],
+    judges: Sequence[Found[JudgeCalibration]] = (),
 ) -> Verdict:
     """Hold reports against a budget.
 
@@ -202,6 +206,8 @@ def validate_reports(
         What the product can afford.
     benches, evals
         Reports; of several benches of one model on one device the newest counts.
+    judges
+        Calibrations whose judged means enter capability and consistency, as they do in the score.
 
     Raises
     ------
@@ -219,7 +225,7 @@ def validate_reports(
     quorums: list[QuorumVerdict] = []
     outcomes: list[Outcome] = []
     for subject in subjects:
-        host_lines = _eval_lines(budget, subject)
+        host_lines = _eval_lines(budget, subject, judges)
         lines += host_lines
         own_boards = []
         for device in sorted(subject.benches):
@@ -260,7 +266,7 @@ def validate_reports(
         notes=[
             f"{quorum.model}: not reached: {', '.join(quorum.not_reached)}" for quorum in quorums if quorum.not_reached
         ],
-        sources=[*(found.source for found in benches), *(found.source for found in evals)],
+        sources=[found.source for group in (benches, evals, judges) for found in group],
     )
 
 
@@ -286,8 +292,10 @@ def validate_files(paths: Iterable[str | Path], *, budget: str | Path, strict: b
         A run that is not valid fails the gate instead of leaving it undecided.
     """
     held = read_budget(budget)
-    found = find_reports(paths, (BenchReport, EvalReport))
-    verdict = validate_reports(held, of_kind(found, BenchReport), of_kind(found, EvalReport))
+    found = find_reports(paths, (BenchReport, EvalReport, JudgeCalibration))
+    verdict = validate_reports(
+        held, of_kind(found, BenchReport), of_kind(found, EvalReport), of_kind(found, JudgeCalibration)
+    )
     invalid = [board for board in verdict.boards if board.valid is False]
     if strict and invalid and verdict.outcome != "fail":
         verdict.outcome = "fail"

@@ -14,13 +14,14 @@ from argus_edge.schema.bench import BenchReport
 from argus_edge.schema.bundle import BundleManifest
 from argus_edge.schema.comparison import Comparison
 from argus_edge.schema.evaluation import EvalReport
+from argus_edge.schema.judge import JudgeCalibration
 from argus_edge.schema.score import ScoreReport
 from argus_edge.schema.sizing import Sizing
 from argus_edge.schema.verdict import Verdict
 
 A = TypeVar("A", bound=Artifact)
 
-KINDS = (BenchReport, EvalReport, ScoreReport, Verdict, Comparison, Sizing, BundleManifest)
+KINDS = (BenchReport, EvalReport, ScoreReport, Verdict, Comparison, Sizing, BundleManifest, JudgeCalibration)
 
 
 @dataclass(frozen=True)
@@ -83,17 +84,19 @@ def gather(
 
     given = list(paths)
     found = find_reports(given, KINDS) if given else []
-    benches, evals = of_kind(found, BenchReport), of_kind(found, EvalReport)
+    benches, evals, judges = of_kind(found, BenchReport), of_kind(found, EvalReport), of_kind(found, JudgeCalibration)
     notes: list[str] = []
     score = _newest(of_kind(found, ScoreReport))
     if score is None and evals:
         try:
-            score = Found(Path("computed for this page"), "", score_reports(evals, benches))
+            score = Found(Path("computed for this page"), "", score_reports(evals, benches, judges))
         except ArgusError as error:
             notes.append(f"No score: {error.what}" + (f" ({error.where})" if error.where else ""))
     verdict = _newest(of_kind(found, Verdict))
     if budget is not None:
-        verdict = Found(Path("computed for this page"), "", validate_reports(read_budget(budget), benches, evals))
+        verdict = Found(
+            Path("computed for this page"), "", validate_reports(read_budget(budget), benches, evals, judges)
+        )
     comparison = _newest(of_kind(found, Comparison))
     earlier = list(baseline)
     if earlier:

@@ -10,6 +10,7 @@ from argus_edge.gate.metrics import METRICS
 from argus_edge.gate.units import format_quantity
 from argus_edge.report.gathered import Gathered
 from argus_edge.report.published import CAVEAT, PUBLISHED, SOURCE
+from argus_edge.report.score_words import score_notes
 from argus_edge.schema.base import Source
 from argus_edge.schema.bench import BenchReport, Measurement
 from argus_edge.schema.score import DeviceScore, Scored
@@ -312,31 +313,11 @@ def argus_table(gathered: Gathered) -> Table | None:
                     text_cell(gathered.score.path.name),
                 ]
             )
-    notes = [f"{model.name} is not ranked: {model.not_ranked_because}." for model in report.models if not model.ranked]
-    notes += [
-        f"{model.name} on {device.device} has no ARGUS: {device.argus.reason}."
-        for model in report.models
-        for device in model.devices
-        if device.argus.value is None
-    ]
-    notes += [
-        f"{pair.model} outranks {pair.other} on {pair.device} with probability {pair.probability:.2f}."
-        for pair in report.outranking
-        if pair.probability > 0.5
-    ]
-    notes += [
-        f"On {flip.device}, first place goes from {flip.before} to {flip.after} at an efficiency weight of "
-        f"{flip.at_efficiency_weight:.2f}."
-        for flip in report.flips
-    ]
-    if report.reliability is not None:
-        notes.append(report.reliability.sentence)
-    notes += [f"Left out: {line}." for line in report.excluded] + report.notes
     columns = (
         "Rank", "Model", "Device", "Capability", "Consistency", "Robustness", "Efficiency", "ARGUS",
         "First under", "Source",
     )  # fmt: skip
-    return Table("argus", "ARGUS", columns, rows, notes, (0, 3, 4, 5, 6, 7, 8))
+    return Table("argus", "ARGUS", columns, rows, score_notes(report), (0, 3, 4, 5, 6, 7, 8))
 
 
 def published_table() -> Table:

@@ -9,6 +9,7 @@ from rich.text import Text
 from argus_edge.gate.units import format_quantity
 from argus_edge.report.console import stdout_console
 from argus_edge.report.published import CAVEAT, PUBLISHED, SOURCE
+from argus_edge.report.score_words import score_notes
 from argus_edge.schema.score import DeviceScore, Scored, ScoredModel, ScoreReport
 
 
@@ -63,33 +64,7 @@ def print_score(report: ScoreReport, console: Console | None = None) -> None:
         f"Weights: {weights}. Efficiency against {reference}: {', '.join(report.efficiency_terms) or 'no term'}.",
         "first under: share of all weightings under which the model comes first.",
     ]
-    for model in report.models:
-        if model.not_ranked_because:
-            lines.append(f"{model.name} is not ranked: {model.not_ranked_because}.")
-        lines += [
-            f"{model.name} on {device.device} has no ARGUS: {device.argus.reason}."
-            for device in model.devices
-            if device.argus.value is None
-        ]
-        lines += [
-            f"{model.name} on {device.device}: the bench run is not valid; its figures are shown, not trusted."
-            for device in model.devices
-            if device.valid is False
-        ]
-    lines += [
-        f"{pair.model} outranks {pair.other} on {pair.device} with probability {pair.probability:.2f}."
-        for pair in report.outranking
-        if pair.probability > 0.5 or (pair.probability == 0.5 and pair.model < pair.other)
-    ]
-    lines += [
-        f"On {flip.device}, first place goes from {flip.before} to {flip.after} "
-        f"at an efficiency weight of {flip.at_efficiency_weight:.2f}."
-        for flip in report.flips
-    ]
-    if report.reliability is not None:
-        lines.append(report.reliability.sentence)
-    lines += [f"Left out: {line}." for line in report.excluded]
-    lines += report.notes
+    lines += score_notes(report)
     for line in lines:
         console.print(Text(line))
     published = Table(

@@ -102,6 +102,10 @@ class JudgedMean(Model):
 
     task: str = _Name
     model: str | None = Field(default=None, max_length=512)
+    cell: tuple[str, str] | None = Field(
+        default=None,
+        description="(task, dataset) of the score that it is a metric of, from the columns of those names.",
+    )
     mean: float = Field(description="On the scale 1..K.")
     lower: float
     upper: float
@@ -116,7 +120,7 @@ class JudgedMean(Model):
     weight: float = Field(description="The tuned λ; 0 where the judge is not used.")
     width_ratio: float = Field(description="Interval's width over that of the labelled rows alone.")
     judge_mean: float
-    rank: int | None = Field(default=None, description="Place among the models of the task by the judge's mean.")
+    rank: int | None = Field(default=None, description="Place among the models of the cell by the judge's mean.")
     models: int = 1
     advice: Advice
     note: str | None = Field(default=None, max_length=2000)

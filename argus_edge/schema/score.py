@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from argus_edge.schema.base import Artifact, Model
+from argus_edge.schema.judge import Advice
 
 Term = Literal["capability", "consistency", "robustness", "efficiency"]
 EfficiencyTerm = Literal["latency", "memory", "macs", "throughput"]
@@ -32,7 +33,26 @@ class CellScore(Model):
     s_perturbed: float | None = Field(
         default=None, description="Mean over severities, then perturbations, then modalities, where one applies."
     )
-    judged: str | None = Field(default=None, description="Judge whose calibrated scores entered the metric.")
+    judged: str | None = Field(default=None, description="Judge whose calibrated scores are the metric.")
+    replaced: float | None = Field(default=None, description="The eval report's own headline, where a judge's stands.")
+
+
+class JudgedScore(Model):
+    """What a judge says of one model in one cell, and whether that is the cell's metric."""
+
+    task: str
+    dataset: str
+    model: str
+    judge: str
+    advice: Advice
+    entered: bool
+    reason: str = Field(description="Why the judge is, or is not, to be trusted with scores here.")
+    value: float = Field(description="Prediction-powered mean of the human score, in [0, 1].")
+    low: float
+    high: float
+    labelled: int
+    unlabelled: int
+    rank: int | None = Field(default=None, description="Among the compared models, by the judge's mean over all rows.")
 
 
 class CapabilityScore(Model):
@@ -131,5 +151,6 @@ class ScoreReport(Artifact):
     outranking: list[Outranking] = Field(default_factory=list)
     flips: list[Flip] = Field(default_factory=list)
     reliability: ReliabilityLine | None = None
+    judged: list[JudgedScore] = Field(default_factory=list, description="Judged metrics, entered or not.")
     excluded: list[str] = Field(default_factory=list, description="Cells left out because not every model has them.")
     notes: list[str] = Field(default_factory=list)

@@ -13,6 +13,7 @@ from argus_edge.errors import UsageError
 from argus_edge.reports import Found
 from argus_edge.schema.bench import BenchReport
 from argus_edge.schema.evaluation import EvalReport
+from argus_edge.schema.judge import JudgeCalibration
 from argus_edge.schema.score import (
     CapabilityScore,
     CellScore,
@@ -30,8 +31,9 @@ from argus_edge.score import formulas, sensitivity
 from argus_edge.score.cohort import Member, common_cells, gather
 from argus_edge.score.efficiency import TERMS, Costs, costs_of, draw, efficiencies, shared_terms
 from argus_edge.score.intervals import debiased_basic, hull, percentile
+from argus_edge.score.judged import Graded, Place, judged_cells, judged_replicates
 from argus_edge.score.reliability import reliability_line
-from argus_edge.score.replicates import replicate_all
+from argus_edge.score.replicates import CellReplicates, replicate_all
 from argus_edge.score.resampling import image_weights
 
 Array = npt.NDArray[np.float64]
@@ -92,23 +94,35 @@ def _scored(estimate: float, interval: tuple[float, float], reason: str) -> Scor
 
 def _capability(
     member: Member,
-    places: Sequence[tuple[str, str]],
+    measured: Sequence[Place],
+    judged: Mapping[Place, Graded],
     weights: Mapping[str, Array],
     reading: Reading,
     level: float,
+    replicates: int,
+    seed: int,
 ) -> _Capability:
     where = ", ".join(str(found.path) for found in member.evals)
-    cells = replicate_all(member.cells, places, weights, where)
-    s = np.stack([cell.clean for cell in cells], axis=-1)
+    own = dict(zip(measured, replicate_all(member.cells, measured, weights, where), strict=True))
+    # A cell is measured or judged, or both: then the judge's metric is the cell's.
+    places = [*measured, *(place for place in judged if place not in own)]
+    columns = [
+        judged_replicates(judged[place].mean, place, member.key, replicates, seed)
+        if place in judged
+        else own[place].clean
+        for place in places
+    ]
+    s = np.stack(columns, axis=-1)
     errors = s[1:].var(axis=0)
     p = formulas.capability(places, s)
 
-    perturbed = [formulas.mean_perturbed(cell.grid) for cell in cells]
-    touched = [index for index, values in enumerate(perturbed) if values is not None]
+    # Robustness is a ratio of one metric to itself, so it stays with the one that was measured under perturbation.
+    perturbed = {place: formulas.mean_perturbed(cell.grid) for place, cell in own.items()}
+    touched = [place for place, values in perturbed.items() if values is not None]
     if touched:
-        kept = [places[index] for index in touched]
-        under = formulas.capability(kept, np.stack([v for v in perturbed if v is not None], axis=-1))
-        rr = formulas.robustness(under, formulas.capability(kept, s[:, touched]))
+        under = formulas.capability(touched, np.stack([v for v in perturbed.values() if v is not None], axis=-1))
+        clean = formulas.capability(touched, np.stack([own[place].clean for place in touched], axis=-1))
+        rr = formulas.robustness(under, clean)
     else:
         rr = np.full(p.shape, np.nan)
 
@@ -144,19 +158,41 @@ def _capability(
         ),
         datasets={name: float(values[0]) for name, values in formulas.dataset_scores(places, s).items()},
         cells=[
-            CellScore(
-                task=place[0],
-                dataset=place[1],
-                raw=cell.raw,
-                chance=member.cells[place][0].chance,
-                s=float(cell.clean[0]),
-                s_perturbed=None if under_test is None else float(under_test[0]),
-            )
-            for place, cell, under_test in zip(places, cells, perturbed, strict=True)
+            _cell_score(place, float(s[0, column]), member, own.get(place), perturbed.get(place), judged.get(place))
+            for column, place in enumerate(places)
         ],
     )
     plain, debiased = readings[reading]
     return _Capability(report, p, plain, debiased, rr)
+
+
+def _cell_score(
+    place: Place,
+    s: float,
+    member: Member,
+    own: CellReplicates | None,
+    perturbed: Array | None,
+    judged: Graded | None,
+) -> CellScore:
+    if judged is not None:
+        return CellScore(
+            task=place[0],
+            dataset=place[1],
+            raw=judged.mean.unit_mean,
+            chance=0.0,
+            s=s,
+            judged=judged.judge,
+            replaced=own.raw if own is not None else None,
+        )
+    assert own is not None
+    return CellScore(
+        task=place[0],
+        dataset=place[1],
+        raw=own.raw,
+        chance=member.cells[place][0].chance,
+        s=s,
+        s_perturbed=None if perturbed is None else float(perturbed[0]),
+    )
 
 
 def _argus_interval(capability: _Capability, e: Array, weights: Sequence[float], level: float) -> tuple[Scored, Array]:
@@ -178,6 +214,7 @@ def _argus_interval(capability: _Capability, e: Array, weights: Sequence[float],
 def score_reports(
     evals: Sequence[Found[EvalReport]],
     benches: Sequence[Found[BenchReport]],
+    judges: Sequence[Found[JudgeCalibration]] = (),
     *,
     weights: Mapping[Term, float] = EQUAL_WEIGHTS,
     references: Mapping[EfficiencyTerm, float] | None = None,
@@ -192,6 +229,8 @@ def score_reports(
     ----------
     evals, benches
         The reports with their files.
+    judges
+        Calibrations of `argus-edge judge fit`: where the advice is to score, their means are the cells' metric.
     weights
         Of the four terms; they sum to 1.
     references
@@ -211,14 +250,27 @@ def score_reports(
         Reports that do not belong together, by name.
     """
     members = gather(evals, benches)
-    places, excluded = common_cells(members)
+    judged = judged_cells(members, judges)
+    places, excluded = common_cells(members, judged.cells)
     datasets = {dataset.name: dataset for member in members for _, dataset in member.cells.values()}
     image = {
         name: image_weights(name, len(dataset.image_ids), replicates, seed)
         for name, dataset in datasets.items()
         if any(place[1] == name for place in places)
     }
-    capabilities = [_capability(member, places, image, reading, level) for member in members]
+    capabilities = [
+        _capability(
+            member,
+            places,
+            {place: graded[index] for place, graded in judged.cells.items()},
+            image,
+            reading,
+            level,
+            replicates,
+            seed,
+        )
+        for index, member in enumerate(members)
+    ]
     models = [_scored_model(member, capability) for member, capability in zip(members, capabilities, strict=True)]
     report = ScoreReport(
         weights=dict(weights),
@@ -230,8 +282,10 @@ def score_reports(
         replicates=replicates,
         seed=seed,
         models=models,
+        judged=judged.scores,
         excluded=excluded,
-        sources=[*(found.source for found in evals), *(found.source for found in benches)],
+        notes=[*judged.notes, *_mixed_metrics(models[0])],
+        sources=[found.source for group in (evals, benches, judges) for found in group],
     )
     devices = list(dict.fromkeys(device for member in members for device in member.benches))
     for device in devices:
@@ -240,6 +294,21 @@ def score_reports(
         report.notes.append("No bench report: efficiency and ARGUS are missing. Run `argus-edge bench` on the bundle.")
     report.reliability = reliability_line(models, reading)
     return report
+
+
+def _mixed_metrics(model: ScoredModel) -> list[str]:
+    """Say where a task's datasets are not all measured alike: consistency then takes metrics for datasets."""
+    notes = []
+    for task in dict.fromkeys(cell.task for cell in model.scores.cells):
+        cells = [cell for cell in model.scores.cells if cell.task == task]
+        judged = [cell.dataset for cell in cells if cell.judged]
+        measured = [cell.dataset for cell in cells if not cell.judged]
+        if judged and measured:
+            notes.append(
+                f"{task}: {', '.join(judged)} judged, {', '.join(measured)} not; "
+                "consistency holds two metrics against each other."
+            )
+    return notes
 
 
 def _scored_model(member: Member, capability: _Capability) -> ScoredModel:

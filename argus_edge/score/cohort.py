@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -189,8 +189,15 @@ def _add_bench(member: Member, found: Found[BenchReport]) -> None:
         )
 
 
-def common_cells(members: Sequence[Member]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return the cells that all models have, and a line on each that was left out.
+def common_cells(
+    members: Sequence[Member], judged: Collection[tuple[str, str]] = ()
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the cells that all models have in their eval reports, and a line on each that was left out.
+
+    Parameters
+    ----------
+    judged
+        Cells that all models have by a judge, whatever their eval reports hold.
 
     Raises
     ------
@@ -201,10 +208,10 @@ def common_cells(members: Sequence[Member]) -> tuple[list[tuple[str, str]], list
     seen = list(dict.fromkeys(place for member in members for place in member.cells))
     excluded = []
     for place in seen:
-        if place not in everywhere:
+        if place not in everywhere and place not in judged:
             lacking = [member.name for member in members if place not in member.cells]
             excluded.append(f"{place[0]} on {place[1]}: not measured for {', '.join(lacking)}")
-    if not everywhere:
+    if not everywhere and not judged:
         raise InputError(
             "The models have no (task, dataset) in common.",
             where=", ".join(member.name for member in members),

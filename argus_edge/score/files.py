@@ -13,6 +13,7 @@ from argus_edge.gate.budget import read_budget
 from argus_edge.reports import find_reports, of_kind
 from argus_edge.schema.bench import BenchReport
 from argus_edge.schema.evaluation import EvalReport
+from argus_edge.schema.judge import JudgeCalibration
 from argus_edge.schema.score import ScoreReport, Term
 from argus_edge.score.assemble import EQUAL_WEIGHTS, Reading, check_weights, score_reports, weights_for
 
@@ -50,7 +51,7 @@ def score_files(
     replicates: int = 1000,
     seed: int = 0,
 ) -> ScoreReport:
-    """Merge the bench and eval reports of files and folders into the ARGUS score.
+    """Merge the bench and eval reports and judge calibrations of files and folders into the ARGUS score.
 
     Parameters
     ----------
@@ -79,10 +80,11 @@ def score_files(
                 where=str(budget),
                 next_step="add latency_p50, peak_memory, macs or throughput",
             )
-    found = find_reports(paths, (BenchReport, EvalReport))
+    found = find_reports(paths, (BenchReport, EvalReport, JudgeCalibration))
     return score_reports(
         of_kind(found, EvalReport),
         of_kind(found, BenchReport),
+        of_kind(found, JudgeCalibration),
         weights=weights,
         references=references,
         reading=reading,

@@ -3,7 +3,8 @@
     python benchmarks/score/coverage.py [REPEATS]
 
 Each repeat draws images for every dataset, computes the intervals as `argus-edge score` does, and asks whether they
-hold the truth. Writes coverage.json beside this file.
+hold the truth. In the judged settings the captioning cells are a judge's ratings of 1,000 answers, of which so many are
+labelled, taken in by prediction-powered inference. Writes coverage.json beside this file.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from argus_edge.judge.ppi import powered_mean
+from argus_edge.schema.judge import JudgedMean
 from argus_edge.score import formulas
 from argus_edge.score.intervals import debiased_basic, hull, percentile
+from argus_edge.score.judged import judged_replicates
 
 CELLS = [
     ("retrieval", "coco"),
@@ -41,21 +45,58 @@ SETTINGS = {
 }
 
 
-def simulate(truth: np.ndarray, images: int, kept: float, rng: np.random.Generator) -> dict[str, bool]:
-    clean, perturbed = [], []
-    for rate in truth:
-        hits = rng.random(images) < rate
-        # A perturbed hit is a clean hit that survives: the two go together, as they do in a model.
-        after = hits & (rng.random(images) < kept)
-        # Resampling images that are of three kinds is a multinomial draw over the kinds.
-        kinds = np.array([after.sum(), (hits & ~after).sum(), (~hits).sum()]) / images
-        drawn = np.vstack([kinds, rng.multinomial(images, kinds, size=REPLICATES) / images])
-        clean.append(drawn[:, 0] + drawn[:, 1])
-        perturbed.append(drawn[:, 0])
+# The same, with the captioning cells judged: rows labelled, and how well the judge's rating goes with the human one.
+JUDGED = {
+    "judged, 100 labels": ("different", 100, 0.6),
+    "judged, 200 labels, equal datasets": ("equal datasets", 200, 0.8),
+    "judged, 200 labels, useless judge": ("different", 200, 0.0),
+}
+ANSWERS = 1000
+
+
+def measured_cell(rate: float, images: int, kept: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    hits = rng.random(images) < rate
+    # A perturbed hit is a clean hit that survives: the two go together, as they do in a model.
+    after = hits & (rng.random(images) < kept)
+    # Resampling images that are of three kinds is a multinomial draw over the kinds.
+    kinds = np.array([after.sum(), (hits & ~after).sum(), (~hits).sum()]) / images
+    drawn = np.vstack([kinds, rng.multinomial(images, kinds, size=REPLICATES) / images])
+    return drawn[:, 0] + drawn[:, 1], drawn[:, 0]
+
+
+def judged_cell(place: tuple[str, str], rate: float, labels: int, skill: float, rng: np.random.Generator) -> np.ndarray:
+    """Human scores are 1 + Binomial(4, rate); the judge sees a share of them and is too kind by half a point."""
+    human = 1.0 + rng.binomial(4, rate, ANSWERS)
+    noise = rng.standard_normal(ANSWERS) * 2 * np.sqrt(rate * (1 - rate))
+    rating = skill * human + np.sqrt(1 - skill**2) * noise + 0.5
+    found = powered_mean(human[:labels], rating[:labels], rating[labels:])
+    mean = JudgedMean(
+        task=place[0], mean=found.mean, lower=found.lower, upper=found.upper, standard_error=found.standard_error,
+        degrees_of_freedom=found.degrees_of_freedom, unit_mean=(found.mean - 1) / 4, unit_lower=(found.lower - 1) / 4,
+        unit_upper=(found.upper - 1) / 4, unit_standard_error=found.standard_error / 4, labelled=found.labelled,
+        unlabelled=found.unlabelled, weight=found.weight, width_ratio=1.0, judge_mean=float(rating.mean()),
+        advice="score",
+    )  # fmt: skip
+    return judged_replicates(mean, place, "model", REPLICATES, int(rng.integers(1 << 30)))
+
+
+def simulate(
+    truth: np.ndarray, images: int, kept: float, rng: np.random.Generator, judged: tuple[int, float] | None = None
+) -> dict[str, bool]:
+    clean, perturbed, counted = [], [], []
+    for place, rate in zip(CELLS, truth, strict=True):
+        if judged is not None and place[0] == "captioning":
+            clean.append(judged_cell(place, rate, *judged, rng))
+            continue
+        own, under = measured_cell(rate, images, kept, rng)
+        clean.append(own)
+        perturbed.append(under)
+        counted.append(len(clean) - 1)
     s, under = np.stack(clean, axis=-1), np.stack(perturbed, axis=-1)
     errors = s[1:].var(axis=0)
     p = formulas.capability(CELLS, s)
-    rr = formulas.robustness(formulas.capability(CELLS, under), p)
+    touched = [CELLS[index] for index in counted]
+    rr = formulas.robustness(formulas.capability(touched, under), formulas.capability(touched, s[:, counted]))
     cdc, debiased = formulas.consistency_by_task(CELLS, s), formulas.consistency_by_task(CELLS, s, errors)
     e = np.full_like(p, EFFICIENCY)
     argus = formulas.argus([p, cdc, rr, e], QUARTER)
@@ -83,14 +124,24 @@ def simulate(truth: np.ndarray, images: int, kept: float, rng: np.random.Generat
     }
 
 
+def shares(name: str, outcomes: list[dict[str, bool]]) -> dict[str, float]:
+    """Return and print how often each interval held the truth."""
+    found = {part: float(np.mean([each[part] for each in outcomes])) for part in outcomes[0]}
+    print(f"{name:36s}", {part: f"{share:.3f}" for part, share in found.items()}, flush=True)
+    return found
+
+
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     rng = np.random.default_rng(20)
     results = {}
     for name, (truth, images, kept) in SETTINGS.items():
         outcomes = [simulate(np.array(truth), images, kept, rng) for _ in range(repeats)]
-        results[name] = {part: float(np.mean([each[part] for each in outcomes])) for part in outcomes[0]}
-        print(f"{name:28s}", {part: f"{share:.3f}" for part, share in results[name].items()}, flush=True)
+        results[name] = shares(name, outcomes)
+    for name, (setting, labels, skill) in JUDGED.items():
+        truth, images, kept = SETTINGS[setting]
+        outcomes = [simulate(np.array(truth), images, kept, rng, (labels, skill)) for _ in range(repeats)]
+        results[name] = shares(name, outcomes)
     document = {"repeats": repeats, "replicates": REPLICATES, "level": 0.95, "coverage": results}
     Path(__file__).with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from argus_edge.reports import Found
@@ -18,6 +20,7 @@ from argus_edge.schema.bench import (
 )
 from argus_edge.schema.bench import Measurement as Timed
 from argus_edge.schema.evaluation import Cell, Column, DatasetInfo, EvalReport, Measurement, ModelInfo, Perturbation
+from argus_edge.schema.judge import Breakdown, Group, JudgeCalibration, JudgedMean, TaskReport
 
 
 def sha(name: str) -> str:
@@ -195,6 +198,78 @@ def bench(
 
 
 def found_in(name: str, artifact):
-    from pathlib import Path
-
     return Found(Path(name), sha(name), artifact)
+
+
+def judged(
+    model: str | None,
+    mean: float,
+    *,
+    error: float = 0.1,
+    cell: tuple[str, str] | None = ("captioning", "coco"),
+    advice: str = "score",
+    labelled: int = 202,
+    unlabelled: int = 800,
+    task: str = "captioning",
+) -> JudgedMean:
+    """Return a judged mean on the scale 1..5 whose interval is the estimate ± two standard errors."""
+    low, high = mean - 2 * error, mean + 2 * error
+    return JudgedMean(
+        task=task,
+        model=model,
+        cell=cell,
+        mean=mean,
+        lower=low,
+        upper=high,
+        standard_error=error,
+        degrees_of_freedom=labelled - 2,
+        unit_mean=(mean - 1) / 4,
+        unit_lower=(low - 1) / 4,
+        unit_upper=(high - 1) / 4,
+        unit_standard_error=error / 4,
+        labelled=labelled,
+        unlabelled=unlabelled,
+        weight=0.5,
+        width_ratio=0.8,
+        judge_mean=mean,
+        advice=advice,  # type: ignore[arg-type]
+    )
+
+
+def calibration(*means: JudgedMean, judge: str = "a judge", levels: int = 5) -> Found[JudgeCalibration]:
+    """Return a judge's calibration that says no more than its judged means."""
+    whole = Breakdown(name="all", rows=200, coverage=0.9, width=2, coverage_adjusted=0.9, width_adjusted=2)
+    tasks = {mean.task: mean.advice for mean in means}
+    report = JudgeCalibration(
+        judges=[judge],
+        levels=levels,
+        alpha=0.1,
+        method="integer",
+        seed=0,
+        labels="human_score",
+        floor=-11.5,
+        rows=200,
+        groups=[Group(name="all", rows=200, calibration_rows=100, finite=True)],
+        grouping={},
+        state={},
+        feature_quantiles={},
+        overall=whole,
+        tasks=[
+            TaskReport(
+                task=task,
+                rows=200,
+                coverage=0.9,
+                width=2,
+                width_adjusted=2,
+                pearson=0.5,
+                spearman=0.5,
+                gap=0.0,
+                decoupled=False,
+                advice=advice,
+                reason=f"because it is to {advice}",
+            )
+            for task, advice in tasks.items()
+        ],
+        judged=list(means),
+    )
+    return found_in(f"{judge}.judge.json", report)
