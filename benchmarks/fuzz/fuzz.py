@@ -1,0 +1,124 @@
+"""Coverage-guided fuzzing (atheris, libFuzzer) of every parser of what a board or a stranger wrote.
+
+    pip install atheris            (Python 3.11 to 3.13; not a dependency of the project)
+    python benchmarks/fuzz/fuzz.py [--seconds 600] [--only NAME,…] [--json benchmarks/fuzz/results.json]
+
+Each target runs in a process of its own, from its seeds; what is found is kept under ``--findings`` and named in the
+results. ``--replay FILE --only NAME`` runs one input again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+MAX_INPUT_BYTES = 16384
+MEMORY_MB = 2048
+# libFuzzer gives an input up that takes so long.
+TIMEOUT_S = 20
+
+
+def one(name: str, seconds: int, findings: Path) -> None:
+    """Fuzz one target in this process; libFuzzer ends it."""
+    import atheris
+
+    with atheris.instrument_imports(include=["argus_edge", "tflite", "zipfile", "numpy.lib", "yaml"]):
+        from benchmarks.fuzz import targets
+
+    target = targets.TARGETS[name]
+    corpus = Path(tempfile.mkdtemp(prefix=f"argus-fuzz-{name}-"))
+    seeds = list(target.seeds())
+    for number, seed in enumerate(seeds):
+        (corpus / f"seed-{number}").write_bytes(seed)
+        target.parse(seed)  # a seed that is refused would leave the fuzzer at the door
+    words = corpus.with_suffix(".dict")
+    words.write_text("".join(f"w{i}={json.dumps(word)}\n" for i, word in enumerate(target.dictionary) if word.isascii()))
+    argv = [
+        "fuzz",
+        f"-max_total_time={seconds}",
+        f"-max_len={max(MAX_INPUT_BYTES, *(2 * len(seed) for seed in seeds))}",
+        f"-rss_limit_mb={MEMORY_MB}",
+        f"-timeout={TIMEOUT_S}",
+        "-print_final_stats=1",
+        f"-artifact_prefix={findings}/{name}-",
+        f"-dict={words}",
+        str(corpus),
+    ]
+    atheris.Setup(argv, lambda data: targets.run(target, data))
+    atheris.Fuzz()
+
+
+def figures(said: str) -> dict:
+    """Return what libFuzzer's output says."""
+
+    def last(pattern: str) -> int | None:
+        found = re.findall(pattern, said)
+        return int(found[-1]) if found else None
+
+    error = re.search(r"Uncaught Python exception[^\n]*\n(.*?)(?:\n==|\Z)", said, re.DOTALL)
+    other = re.search(r"ERROR: libFuzzer: ([^\n]*)", said)
+    return {
+        "executions": last(r"stat::number_of_executed_units:\s+(\d+)"),
+        "edges": last(r"cov: (\d+)"),
+        "inputs_kept": last(r"corp: (\d+)"),
+        "finding": (error[1].strip().splitlines()[-1] if error else other[1] if other else None),
+    }
+
+
+def main() -> None:
+    """Fuzz the targets in turn and write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=600, help="for each target")
+    parser.add_argument("--only", help="targets, comma-separated")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--findings", type=Path, default=Path("findings"))
+    parser.add_argument("--replay", type=Path)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    given.findings.mkdir(parents=True, exist_ok=True)
+    if given.one:
+        return one(given.one, given.seconds, given.findings.resolve())
+    from benchmarks.fuzz.targets import TARGETS, run
+
+    names = given.only.split(",") if given.only else list(TARGETS)
+    if given.replay:
+        return run(TARGETS[names[0]], given.replay.read_bytes())
+    results = json.loads(given.json.read_text())["targets"] if given.json and given.json.exists() else {}
+    for name in names:
+        spent, found = 0, []
+        total: dict = {"executions": 0}
+        while spent < given.seconds:
+            left = given.seconds - spent
+            command = [sys.executable, __file__, "--one", name, "--seconds", str(left), "--findings", str(given.findings)]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path[:1], os.environ.get("PYTHONPATH", "")])}
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment, check=False)
+            seen = figures(done.stderr)
+            took = re.findall(r"Done \d+ runs in (\d+) second", done.stderr)
+            spent += int(took[-1]) if took else 1
+            if seen["executions"] is None:
+                raise SystemExit(f"{name} did not run: {done.stderr[-2000:]}")
+            total = {**seen, "executions": total["executions"] + seen["executions"]}
+            if seen["finding"]:
+                found.append(seen["finding"])
+                break
+        total.pop("finding", None)
+        results[name] = {"seconds": spent, **total, "findings": found}
+        print(name, json.dumps(results[name]), flush=True)
+        if given.json:
+            machine = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
+            given.json.write_text(json.dumps({"machine": machine, "targets": results}, indent=1) + "\n")
+    return None
+
+
+if __name__ == "__main__":
+    main()
