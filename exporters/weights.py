@@ -13,9 +13,11 @@ from argus_edge.exporters.plan import Family
 from argus_edge.exporters.quiet import quiet
 from argus_edge.exporters.source import ModelSource, explain
 
-# Wide enough that no signal dies out on its way (BLIP's vision configuration says 1e-10), narrow enough that none
-# explodes; the value that most of these models were themselves initialised with.
+# Of biases, of norms around their neutral value, and of whatever is neither a matrix nor an embedding table: not zero,
+# so that an exporter that drops one is found out.
 RANDOM_STD = 0.02
+# Linear layers that add to the residual stream, by the names that transformers gives them.
+RESIDUAL = ("o_proj", "out_proj", "down_proj", "fc2", "proj", "projection")
 
 
 def load_model(source: ModelSource, family: Family, dtype: torch.dtype) -> Any:
@@ -35,6 +37,8 @@ def load_model(source: ModelSource, family: Family, dtype: torch.dtype) -> Any:
     HostError
         Not enough memory.
     """
+    if source.loaded is not None:
+        return source.loaded
     import transformers
 
     if source.architecture not in family.architectures:
@@ -76,15 +80,44 @@ def empty_model(model_class: Any, config: Any, dtype: torch.dtype) -> Any:
 
 @torch.no_grad()
 def randomise(module: nn.Module, seed: int) -> None:
-    """Fill a module's parameters: matrices normal(0, 0.02), norms' scales near neutral, biases small but not zero."""
+    """Fill a module's parameters so that signals and errors keep their size from the first layer to the last.
+
+    Matrices are normal with variance 1 / fan-in (LeCun et al., 1998), and those that add to the residual stream are
+    divided by the square root of how many there are (Radford et al., 2019, section 2.3): as at the start of training.
+    Without this a deep network is chaotic, and a rounding that trained weights bear well decides its output.
+    """
     generator = torch.Generator().manual_seed(seed)
-    norms = {
-        id(child.weight): 0.0 if type(child).__name__.startswith("Gemma") else 1.0
-        for child in module.modules()
-        if "norm" in type(child).__name__.lower() and isinstance(getattr(child, "weight", None), torch.Tensor)
-    }
+    drawn = distributions(module)
     for parameter in module.parameters():
-        parameter.normal_(norms.get(id(parameter), 0.0), RANDOM_STD, generator=generator)
+        mean, std = drawn.get(id(parameter), (0.0, RANDOM_STD))
+        parameter.normal_(mean, std, generator=generator)
+
+
+def distributions(module: nn.Module) -> dict[int, tuple[float, float]]:
+    """Return the mean and standard deviation of a module's weights by the parameter's ``id``; biases are not listed."""
+    kinds = [(name.rpartition(".")[2], child, type(child).__name__) for name, child in module.named_modules()]
+    # Gemma normalises what a sublayer adds, and so undoes what its last matrix is divided by; its scales are 1 + w.
+    closing = sum(_closes_sublayer(name, kind) for name, _, kind in kinds)
+    adding = sum(name in RESIDUAL and kind.endswith("Linear") for name, _, kind in kinds)
+    drawn: dict[int, tuple[float, float]] = {}
+    for name, child, kind in kinds:
+        weight = getattr(child, "weight", None)
+        if not isinstance(weight, torch.Tensor):
+            continue
+        if "norm" in kind.lower():
+            neutral = 0.0 if kind.startswith("Gemma") else 1.0
+            drawn[id(weight)] = closing**-0.5 - 1 if _closes_sublayer(name, kind) else neutral, RANDOM_STD
+        elif "Embedding" in kind and weight.ndim == 2:
+            drawn[id(weight)] = 0.0, 1 / float(getattr(child, "scalar_embed_scale", 1.0))
+        elif kind.endswith("Linear") or "Conv" in kind:
+            std = weight[0].numel() ** -0.5
+            # A projection to the vocabulary may be the embedding table, which was drawn already.
+            drawn.setdefault(id(weight), (0.0, std * adding**-0.5 if name in RESIDUAL else std))
+    return drawn
+
+
+def _closes_sublayer(name: str, kind: str) -> bool:
+    return kind.startswith("Gemma") and name.startswith("post_")
 
 
 def trained_model(model_class: Any, source: ModelSource, dtype: torch.dtype) -> Any:

@@ -1,7 +1,8 @@
 """Tiny models of the five families: real code of transformers, random weights."""
 
-import torch
 import transformers
+
+from argus_edge.exporters.weights import randomise
 
 VOCABULARY = 128
 
@@ -165,11 +166,7 @@ BUILDERS = {
 
 
 def save(name, folder):
-    """Save a tiny model whose matrices are large enough that signals do not die out on their way."""
-    torch.manual_seed(0)
+    """Save a tiny model whose every weight is drawn, so that signals do not die out on their way."""
     model = BUILDERS[name]().eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim > 1:
-                parameter.normal_(0, 0.05)
+    randomise(model, seed=0)
     model.save_pretrained(folder)
