@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 MANIFEST = "manifest.json"
+# Arrays of zeros pack a thousand to one; a whole file that does so, and is large then, was made to fill memory.
+UNPACKED_BYTES = 1 << 30
+UNPACKED_RATIO = 20
 
 
 def is_bundle(path: Path | str) -> bool:
@@ -216,22 +219,75 @@ def make_inputs(specs: Iterable[TensorSpec], lengths: Mapping[str, int], *, seed
     return arrays
 
 
+def multimodal_positions(is_image: Sequence[bool] | np.ndarray) -> np.ndarray:
+    """Return Qwen2-VL's positions on three axes (time, height, width) of a prompt with one square image.
+
+    Text counts up on all three alike; an image's tokens share one time and count rows and columns of their grid; text
+    goes on after the largest position so far (P. Wang et al. Qwen2-VL. 2024, section 2.1).
+
+    Parameters
+    ----------
+    is_image
+        Shape (length,): where the prompt holds the image's tokens, one run of them.
+
+    Returns
+    -------
+    numpy.ndarray
+        int64 of shape (3, length).
+
+    Examples
+    --------
+    >>> multimodal_positions([False, True, True, True, True, False]).tolist()
+    [[0, 1, 1, 1, 1, 3], [0, 1, 1, 2, 2, 3], [0, 1, 2, 1, 2, 3]]
+    """
+    import numpy as np
+
+    mask = np.asarray(is_image, bool)
+    positions = np.tile(np.arange(len(mask), dtype=np.int64), (3, 1))
+    count = int(mask.sum())
+    if count:
+        start = int(mask.argmax())
+        side = round(count**0.5)
+        rows, columns = np.divmod(np.arange(count), side)
+        positions[:, mask] = start + np.stack([np.zeros(count, np.int64), rows, columns])
+        positions[:, start + count :] += side - count
+    return positions
+
+
 def load_arrays(path: Path | str) -> dict[str, np.ndarray]:
-    """Read an ``.npz`` file, never unpickling.
+    """Read an ``.npz`` file, never unpickling, and never unpacking a small file into more memory than there is.
 
     Raises
     ------
     InputError
-        Not an ``.npz`` file of plain arrays.
+        Not an ``.npz`` file of plain arrays, or one that unpacks to far more than a file of that size can mean.
     """
+    import struct
     import zipfile
+    import zlib
 
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        with zipfile.ZipFile(path) as archive:
+            # zipfile gives no more of a member than its entry says.
+            unpacked = sum(member.file_size for member in archive.infolist())
+        if unpacked > max(UNPACKED_BYTES, UNPACKED_RATIO * Path(path).stat().st_size):
+            raise InputError(f"The .npz file unpacks to {unpacked} bytes.", where=str(path))
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    # A damaged archive shows itself in all of these ways, an encrypted or a newer one as a RuntimeError.
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        RuntimeError,
+        MemoryError,
+        SyntaxError,
+        struct.error,
+        zlib.error,
+        zipfile.BadZipFile,
+    ) as error:
         raise InputError(f"Not a readable .npz file of plain arrays: {error}.", where=str(path)) from error
 
 

@@ -169,7 +169,8 @@ class _Run:
 
 
 def _few_samples() -> bytes:
-    header = struct.pack(wire.SAMPLE_HEADER, 4, 4, 2, 1).ljust(wire.SAMPLE_HEADER_BYTES, b"\0")
+    fields = [4.0, 4.0, 2.0, 1.0] + [0.0] * (struct.calcsize(wire.SAMPLE_HEADER) // 8 - 4)
+    header = struct.pack(wire.SAMPLE_HEADER, *fields).ljust(wire.SAMPLE_HEADER_BYTES, b"\0")
     return header + np.arange(1.0, 9.0).astype("<f8").tobytes()
 
 
@@ -243,7 +244,11 @@ def a_manifest() -> Iterable[bytes]:
         "random_weights": True,
         "parity_passed": True,
         "components": [component],
-        "unit_of_work": {"task": "component", "description": "a call", "steps": [{"component": "image", "phase": "encode"}]},
+        "unit_of_work": {
+            "task": "component",
+            "description": "a call",
+            "steps": [{"component": "image", "phase": "encode"}],
+        },
     }
     yield json.dumps(manifest).encode()
 
@@ -258,6 +263,7 @@ def an_onnx() -> Iterable[bytes]:
         far.external_data.add(key=key, value=value)
     ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["n", 3])
     out = helper.make_tensor_value_info("out", TensorProto.FLOAT, ["n", 3, 2])
+    (SCRATCH / "far.bin").write_bytes(bytes(4))
     for tensors in ([table], [table, far]):
         graph = helper.make_graph([helper.make_node("Gather", ["table", "ids"], ["out"])], "g", [ids], [out], tensors)
         yield helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)]).SerializeToString()
@@ -397,7 +403,13 @@ EVENTS = [
     {"event": "sensor", "t": 1.3, "wall": 1.7e9, "part": 0, "start": 1.3, "took_s": 0.1, "values": {"power_w": 2.0}},
     {"event": "note", "t": 1.4, "wall": 1.7e9, "part": 0, "figures": {"memory": {"pss": 1}, "notes": ["x"]}},
     {"event": "part-failed", "t": 1.5, "wall": 1.7e9, "part": 0, "state": "failed", "error": None},
-    {"event": "ended", "t": 1.6, "wall": 1.7e9, "state": "failed", "error": {"kind": "busy", "message": "", "detail": {}}},
+    {
+        "event": "ended",
+        "t": 1.6,
+        "wall": 1.7e9,
+        "state": "failed",
+        "error": {"kind": "busy", "message": "", "detail": {}},
+    },
 ]
 A_JOURNAL = b"".join(json.dumps(event).encode() + b"\n" for event in EVENTS)
 STATUS = {"run": "run-1", "state": "running", "error": None, "started_wall": 1.0, "parts": 1, "journal_bytes": 3}
@@ -414,26 +426,26 @@ TARGETS: dict[str, Target] = {
     ),
     "journal": Target(journal, lambda: [A_JOURNAL], JSON_WORDS),
     "result": Target(result, a_result, JSON_WORDS),
-    "samples": Target(in_file("samples.bin", lambda path: samples.read_samples(path, count=4)), lambda: [_few_samples()]),
+    "samples": Target(
+        in_file("samples.bin", lambda path: samples.read_samples(path, count=4)), lambda: [_few_samples()]
+    ),
     "npz": Target(in_file("arrays.npz", load_arrays), an_npz, ("descr", "fortran_order", "<f4", "|O")),
     "sensors": Target(stats, lambda: TOOLS, ("RAM", "EMC_FREQ", "GR3D_FREQ", "%@", "mW/", "throttled=0x", "volt(")),
     "manifest": Target(bundle, a_manifest, JSON_WORDS),
-    "onnx": Target(in_file("model.onnx", onnx_component), an_onnx),
+    "onnx": Target(in_file("model.onnx", onnx_component), an_onnx, ("location", "far.bin", "../x", "/etc/passwd")),
     "tflite": Target(in_file("model.tflite", tflite_component), a_tflite, ("TFL3",)),
     "torch": Target(in_file("model.pt2", torch_component), a_torch_file, JSON_WORDS),
     "budget": Target(
-        lambda data: parse_budget(
-            data.decode("utf-8", "replace"), Source(name="b.yaml", sha256="0" * 64), "b.yaml"
-        ),
+        lambda data: parse_budget(data.decode("utf-8", "replace"), Source(name="b.yaml", sha256="0" * 64), "b.yaml"),
         budgets,
         ("&a", "*a", "<<:", "!!python/object", "---", "p95", "ms"),
     ),
     "judge-csv": Target(in_file("judge.csv", read_table), lambda: [CSV], ("nan", "-inf", "logprob_9", '"')),
-    "report": Target(
-        lambda data: parse_artifact(data, BenchReport, where="r.json"), a_report, JSON_WORDS
-    ),
+    "report": Target(lambda data: parse_artifact(data, BenchReport, where="r.json"), a_report, JSON_WORDS),
     "inventory": Target(
-        in_file("devices.yaml", Inventory), lambda: [b"devices:\n  pi:\n    host: pi@10.0.0.2\n    tags: [a]\n"], ("&a", "*a")
+        in_file("devices.yaml", Inventory),
+        lambda: [b"devices:\n  pi:\n    host: pi@10.0.0.2\n    tags: [a]\n"],
+        ("&a", "*a"),
     ),
     "known-hosts": Target(hosts, lambda: [KNOWN], ("@cert-authority", "@revoked", "|1|", "!")),
     "meter-csv": Target(
