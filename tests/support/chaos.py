@@ -4,6 +4,7 @@ with Chaos(port_of_sshd) as link:
     connect to 127.0.0.1:link.port
     link.black_hole()         bytes stop, connections stay open
     link.cut_after(5_000_000) every connection is reset once so many bytes more have passed
+    link.after(5_000_000, link.hang_up)   the same with another fault
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 CHUNK = 16_384
@@ -45,7 +47,7 @@ class Chaos:
         self._flowing = threading.Event()
         self._flowing.set()
         self._refusing = False
-        self._cut_at: int | None = None
+        self._then: tuple[int, Callable[[], None]] | None = None
         self._sockets: set[socket.socket] = set()
         self._guard = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -69,7 +71,7 @@ class Chaos:
     def restore(self) -> None:
         """Be a good link again."""
         self._refusing = False
-        self.delay, self.rate, self._cut_at = 0.0, None, None
+        self.delay, self.rate, self._then = 0.0, None, None
         self._flowing.set()
 
     def refuse(self) -> None:
@@ -79,15 +81,27 @@ class Chaos:
 
     def cut_after(self, count: int) -> None:
         """Reset every connection once so many bytes more have passed; then be a good link again."""
-        self._cut_at = self.passed + count
+        self.after(count, self.reset)
+
+    def after(self, count: int, action: Callable[[], None]) -> None:
+        """Do something once so many bytes more have passed."""
+        self._then = (self.passed + count, action)
 
     def reset(self) -> None:
         """Reset every connection now."""
+        self._end_all(RESET)
+
+    def hang_up(self) -> None:
+        """End every connection in an orderly way now, as a server that is shut down does."""
+        self._end_all(None)
+
+    def _end_all(self, linger: bytes | None) -> None:
         with self._guard:
             doomed, self._sockets = self._sockets, set()
         for end in doomed:
             with contextlib.suppress(OSError):  # the far end may be faster
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                if linger:
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                 # Wakes a thread that waits in recv; close alone would not.
                 end.shutdown(socket.SHUT_RD)
             end.close()
@@ -123,12 +137,15 @@ class Chaos:
                 sink.sendall(data)
                 with self._guard:
                     self.passed += len(data)
-                    cut = self._cut_at is not None and self.passed >= self._cut_at
-                if cut:
-                    self._cut_at = None
-                    self.reset()
-                    return
+                    due = self._then is not None and self.passed >= self._then[0]
+                    action = self._then[1] if due and self._then else None
+                    self._then = None if due else self._then
+                if action:
+                    action()
             self._flowing.wait()
-            sink.shutdown(socket.SHUT_WR)
+            with self._guard:
+                ended = source in self._sockets  # by its peer; what we end ourselves is reset without a word before
+            if ended:
+                sink.shutdown(socket.SHUT_WR)
         except OSError:
             return  # reset, by us or by an end

@@ -107,12 +107,13 @@ def serve(
     user_key: Path | None = None,
     port: int | None = None,
     in_process: bool = False,
+    within: tuple[str, ...] = (),
 ):
     """Run a server for the length of a context.
 
     ``force_command`` runs instead of what the client asks, which it finds in $SSH_ORIGINAL_COMMAND: a login shell that
     is not POSIX, or one that talks. ``options`` are lines of sshd_config for OpenSSH's alone. ``in_process`` takes
-    asyncssh even where there is an sshd.
+    asyncssh even where there is an sshd. ``within`` are the words before the server's command: name spaces of its own.
     """
     folder.mkdir(parents=True, exist_ok=True)
     home = folder / "home"
@@ -121,7 +122,7 @@ def serve(
     user_key = user_key or make_key(folder / "user_key")
     server = Sshd(folder, port or free_port(), getpass.getuser(), home, host_key, user_key)
     run = _serve_asyncssh if in_process or not SSHD else _serve_openssh
-    with run(server, force_command, host_certificate, more_host_keys, options):
+    with run(server, force_command, host_certificate, more_host_keys, options, within):
         yield server
 
 
@@ -132,6 +133,7 @@ def _serve_openssh(
     host_certificate: Path | None,
     more_host_keys: tuple[Path, ...],
     options: str,
+    within: tuple[str, ...],
 ):
     if os.geteuid() == 0:
         # Where sshd drops its privileges; the Debian package makes it only when the service starts.
@@ -149,7 +151,7 @@ def _serve_openssh(
         + options
     )
     with open(server.folder / "sshd.log", "w") as log:
-        command = [SSHD, "-D", "-e", "-f", str(config)]
+        command = [*within, str(SSHD), "-D", "-e", "-f", str(config)]
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
         _wait_for(server.port, lambda: process.poll() is None, server.folder / "sshd.log")
@@ -176,6 +178,7 @@ def _serve_asyncssh(
     host_certificate: Path | None,
     more_host_keys: tuple[Path, ...],
     options: str,
+    within: tuple[str, ...],
 ):
     asyncssh = pytest.importorskip("asyncssh", reason="neither sshd nor asyncssh is installed")
     loop = asyncio.new_event_loop()

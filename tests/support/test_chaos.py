@@ -85,6 +85,13 @@ def test_reset(link):
             roundtrip(end)
 
 
+def test_hanging_up_is_orderly(link):
+    with connect(link) as end:
+        assert roundtrip(end) == b"hello"
+        link.hang_up()
+        assert end.recv(1) == b""
+
+
 def test_cut_after_so_many_bytes_then_good_again(link):
     with connect(link) as end:
         link.cut_after(50_000)
