@@ -175,6 +175,7 @@ def bench(
             context=context.to_json(),
         )
         try:
+            told.started(context.run, link.stopper(client.agent, context.run))
             client.start(context.job)
             store.set_state(context.run, "running")
             told.say(f"run {context.run} (if this ends early: {come_back(context.run)})")
@@ -220,6 +221,7 @@ def resume(
         client = deploy_agent(link.transport, entry)
         try:
             told.say(f"coming back to {record.id} on {link.transport.description}")
+            told.started(record.id, link.stopper(client.agent, record.id))
             follow(link, client.agent, record.id, told)
         except KeyboardInterrupt:
             told.quiet()

@@ -48,6 +48,7 @@ def measure_energy(link: Link, agent: str, context: Context, report: BenchReport
     client = AgentClient(link.transport, link.entry, agent)
     told.say(f"measuring energy in a pass of its own ({', '.join(sensors)})")
     try:
+        told.started(job.run, link.stopper(agent, job.run))
         client.start(job)
         try:
             follow(link, agent, job.run, told)

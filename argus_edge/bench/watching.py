@@ -26,6 +26,9 @@ class Listener(Protocol):
     def transfer(self, done: int, total: int) -> None:
         """Take the bytes sent so far, and in all."""
 
+    def started(self, run: str, stop: Callable[[], object]) -> None:
+        """Take it that a run is about to start, or is come back to; ``stop`` ends it on the device, from any thread."""
+
     def event(self, event: Event) -> None:
         """Take an event of the run's journal."""
 
@@ -41,6 +44,9 @@ class Nobody:
 
     def transfer(self, done: int, total: int) -> None:
         """Pass over a transfer."""
+
+    def started(self, run: str, stop: Callable[[], object]) -> None:
+        """Pass over a start."""
 
     def event(self, event: Event) -> None:
         """Pass over an event."""
@@ -73,6 +79,10 @@ class Link:
     def close(self) -> None:
         """Give the link back."""
         self.transport.close()
+
+    def stopper(self, agent: str, run: str) -> Callable[[], object]:
+        """Return what ends a run on the device, over the link as it is then."""
+        return lambda: AgentClient(self.transport, self.entry, agent).stop(run)
 
 
 def come_back(run: str) -> str:

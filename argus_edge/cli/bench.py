@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from argus_edge.cli.output import emit_json, json_option, say
-from argus_edge.errors import ArgusError, GateFailedError, UsageError
+from argus_edge.errors import UsageError
 
 if TYPE_CHECKING:
-    from argus_edge.bench.drive import Outcome
-    from argus_edge.bench.plan import Options
+    from argus_edge.bench.fleet import Result
 
 # The schema's own lists, written out here so that `--help` imports no pydantic; a test holds them equal.
 RUNTIMES = ("auto", "onnxruntime", "litert", "torch", "tensorrt", "null")
@@ -40,7 +40,7 @@ class Seconds(click.ParamType):
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("model", required=False)
+@click.argument("models", nargs=-1, metavar="[MODEL]...")
 @click.option("--device", "-d", "devices", metavar="NAME[,NAME…]", help="Inventory entries, user@host, or local.")
 @click.option("--runtime", type=click.Choice(RUNTIMES), default="auto", help="auto: by the model's format.")
 @click.option("--provider", type=click.Choice(PROVIDERS), help="Execution provider.  [default: the runtime's own]")
@@ -66,123 +66,67 @@ class Seconds(click.ParamType):
 @click.option("--resume", "resumed", metavar="RUN", help="Come back to a run that was left.")
 @json_option
 def bench(
-    model: str | None,
+    models: tuple[str, ...],
     devices: str | None,
-    input_file: Path | None,
     labels: tuple[str, ...],
     meter: Path | None,
     strict: bool,
     out: str | None,
     resumed: str | None,
     json_path: str | None,
-    **options: Any,
+    **how: Any,
 ) -> None:
     """Time MODEL on a device: latency, memory, throughput, energy, and whether the run can be trusted.
 
     MODEL is a bundle, a .onnx, .tflite or torch file. Without one it is ResNet-50 of the onnx package, whose weights
     are constant: its times are real.
     """
-    from argus_edge.bench.drive import Request, prepare, resume
-    from argus_edge.bench.drive import bench as bench_device
-    from argus_edge.bench.energy import Meter, read_meter
-    from argus_edge.bench.inputs import parse_shapes
+    from argus_edge.bench.drive import prepare
+    from argus_edge.bench.fleet import run
+    from argus_edge.bench.matrix import come_back_task, matrix
+    from argus_edge.bench.request import make_request, meter_reader
     from argus_edge.devices.inventory import Inventory
-    from argus_edge.report.progress import ProgressLine
+    from argus_edge.interrupts import Interrupts
+    from argus_edge.report.fleet_view import fleet_view
     from argus_edge.store.records import Store
 
     check_writable(out, json_path)
-    listener = ProgressLine()
-    read: Any = None
-    if meter is not None:
-        read_meter(meter)
-
-        def read() -> Meter:
-            return read_meter(meter)
-
-    outcomes: list[Outcome] = []
-    errors: list[ArgusError] = []
+    read = meter_reader(meter)
     if resumed is not None:
-        if model is not None or devices is not None:
+        if models or devices is not None:
             raise UsageError("--resume takes no MODEL and no --device: the run has its own.")
         store = Store()
-        outcomes.append(resume(store.find(resumed), store, listener=listener, meter=read))
+        tasks = [come_back_task(store.find(resumed), store, meter=read)]
     else:
         if devices is None:
             raise UsageError("Which device?", next_step="--device local is this machine; argus-edge device list")
         entries = Inventory().select(devices)
-        request = Request(
-            model=model,
-            options=read_options(labels=labels, **options),
-            shapes=parse_shapes(options["shapes"]),
-            input_file=input_file,
-            command=command_line(),
-        )
-        prepared = prepare(request)
-        for note in prepared.model.notes:
-            say(f"note: {note}")
+        prepared = []
+        for model in models or (None,):
+            request = make_request(model, command=command_line(), labels=read_labels(labels), **how)
+            prepared.append(prepare(request))
+            for note in prepared[-1].model.notes:
+                say(f"note: {note}")
         store = Store()
-        for entry in entries:
-            try:
-                outcomes.append(bench_device(prepared, entry, store, listener=listener, meter=read))
-            except ArgusError as error:
-                if len(entries) == 1 or error.exit_code == 130:
-                    raise
-                say(f"error: {error}")
-                errors.append(error)
-    finish(outcomes, errors, out=out, json_path=json_path, strict=strict)
+        tasks = matrix(prepared, entries, store, meter=read)
+    view = fleet_view([task.entry.name for task in tasks])
+    with Interrupts() as interrupts:
+        try:
+            results = run(tasks, view, interrupts)
+        finally:
+            view.close()
+    finish(results, out=out, json_path=json_path, strict=strict)
 
 
-def read_options(
-    *,
-    runtime: str,
-    provider: str | None,
-    scenario: str,
-    duration: float | None,
-    runs: int,
-    warmup: int | None,
-    batch: int | None,
-    threads: int | None,
-    fps: float | None,
-    latency_bound: float | None,
-    qps: float | None,
-    streams: int | None,
-    profile_ops: bool,
-    energy: bool,
-    background: tuple[str, ...],
-    labels: tuple[str, ...],
-    shapes: tuple[str, ...],
-) -> Options:
-    """Return the options as the bench wants them."""
-    from argus_edge.bench.plan import Options, scenario_of
-    from argus_edge.schema.agent import Warmup
-
+def read_labels(labels: tuple[str, ...]) -> dict[str, str]:
+    """Return the labels as a mapping."""
     pairs = {}
     for label in labels:
         key, equals, value = label.partition("=")
         if not equals or not key:
             raise UsageError(f"Cannot read --label {label!r}.", next_step="--label KEY=VALUE")
         pairs[key] = value
-    return Options(
-        runtime=runtime,
-        provider=provider,
-        scenario=scenario_of(
-            scenario,
-            duration=duration,
-            batch=batch,
-            fps=fps,
-            latency_bound_s=latency_bound,
-            qps=qps,
-            streams=streams,
-        ),
-        warmup=Warmup(fixed_calls=warmup),
-        threads=threads,
-        runs=runs,
-        batch=batch,
-        profile_ops=profile_ops,
-        energy=energy,
-        background=background,
-        labels=pairs,
-    )
+    return pairs
 
 
 def check_writable(out: str | None, json_path: str | None) -> None:
@@ -201,45 +145,34 @@ def check_writable(out: str | None, json_path: str | None) -> None:
                 pass
 
 
-def finish(
-    outcomes: list[Outcome], errors: list[ArgusError], *, out: str | None, json_path: str | None, strict: bool
-) -> None:
-    """Write and print the reports, and raise the error to end with."""
+def finish(results: Sequence[Result], *, out: str | None, json_path: str | None, strict: bool) -> None:
+    """Write and print the reports, say what is missing, and raise the error to end with."""
     from argus_edge.artifacts import dump_artifact, write_artifact
+    from argus_edge.bench.matrix import missing, worst
     from argus_edge.report.console import stdout_console
+    from argus_edge.report.fleet_table import fleet_table
     from argus_edge.report.terminal import print_report
 
-    for number, outcome in enumerate(outcomes):
-        if json_path != "-":
-            click.echo("\n" if number else "", nl=False)
-            print_report(outcome.report, stdout_console())
+    outcomes = [result.outcome for result in results if result.outcome is not None]
+    for outcome in outcomes:
         if out is not None or json_path is None:
-            path = report_path(out, outcome.report.run, several=len(outcomes) > 1)
+            path = report_path(out, outcome.report.run, several=len(results) > 1)
             write_artifact(outcome.report, path)
             say(f"report: {path}")
     if json_path is not None and outcomes:
         texts = [dump_artifact(outcome.report) for outcome in outcomes]
-        emit_json(texts[0] if len(texts) == 1 and not errors else "[\n" + ",\n".join(texts) + "]\n", json_path)
-    raise_worst(outcomes, errors, strict=strict)
-
-
-def raise_worst(outcomes: list[Outcome], errors: list[ArgusError], *, strict: bool) -> None:
-    """Raise the error whose exit code counts: a run that is not valid comes before an unreachable board."""
-    failed = [outcome.error for outcome in outcomes if outcome.error is not None]
-    if strict:
-        for outcome in outcomes:
-            if outcome.error is None and outcome.report.validity.valid is not True:
-                causes = ", ".join(dict.fromkeys(cause.code for cause in outcome.report.validity.causes))
-                raise GateFailedError(
-                    f"The run is not valid: {causes}.",
-                    where=outcome.report.run,
-                    next_step=f"argus-edge runs show {outcome.report.run}",
-                )
-    if failed:
-        raise failed[0]
-    if errors:
-        codes = sorted(errors, key=lambda error: error.exit_code)
-        raise type(codes[0])(f"{len(errors)} of {len(outcomes) + len(errors)} devices gave no report (see above).")
+        emit_json(texts[0] if len(results) == 1 else "[\n" + ",\n".join(texts) + "]\n", json_path)
+    if json_path != "-" and outcomes:
+        if len(results) == 1:
+            print_report(outcomes[0].report, stdout_console())
+        else:
+            stdout_console().print(fleet_table(results))
+    lacking = missing(results)
+    if lacking and len(results) > 1:
+        say("\n".join([f"missing: {len(lacking)} of {len(results)}", *(f"  {line}" for line in lacking)]))
+    error = worst(results, strict=strict)
+    if error is not None:
+        raise error
 
 
 def report_path(out: str | None, run: str, *, several: bool) -> Path:

@@ -28,12 +28,17 @@ class LocalTransport:
 
     description = "this machine"
 
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
+        self._lock = threading.Lock()
+
     def run(
         self, argv: Sequence[str], *, timeout: float, stdin: bytes | None = None, limit: int = 1 << 20
     ) -> Completed:
         """Run a command to its end; see the seam."""
         try:
-            process = _start(argv, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL)
+            process = self._start(argv, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL)
         except OSError as error:
             return _not_started(argv, error)
         outputs = (Capture(limit), Capture(limit))
@@ -56,14 +61,14 @@ class LocalTransport:
                 f"A command did not end within {timeout:g} s.", where=f"{self.description}: {argv[0]}"
             ) from None
         finally:
-            _end(process)
+            self._end(process)
         return Completed(status, outputs[0].text(), outputs[1].text())
 
     @contextlib.contextmanager
     def lines(self, argv: Sequence[str], *, silence: float, first: float | None = None) -> Iterator[Iterator[str]]:
         """Run a command and iterate over its output lines; see the seam."""
         try:
-            process = _start(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            process = self._start(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         except OSError:
             yield iter(())
             return
@@ -74,7 +79,7 @@ class LocalTransport:
             yield self._split(chunks, silence, first or silence)
         finally:
             ended.set()
-            _end(process)
+            self._end(process)
 
     def _split(self, chunks: queue.Queue[bytes], silence: float, first: float) -> Iterator[str]:
         splitter = LineSplitter()
@@ -135,13 +140,28 @@ class LocalTransport:
             progress(size, size)
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """End the commands that still run."""
+        with self._lock:
+            self._closed = True
+            for process in self._running:
+                _signal(process, signal.SIGTERM)
 
+    def _start(self, argv: Sequence[str], *, stdin: int, stderr: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+        expanded = [os.path.expanduser(argument) if argument.startswith("~/") else argument for argument in argv]
+        with self._lock:
+            if self._closed:
+                raise DeviceUnreachableError("The link was closed.", where=self.description)
+            # A session of its own: Ctrl-C in the terminal is for the host's command, which then stops the device's.
+            process = subprocess.Popen(
+                expanded, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True
+            )
+            self._running.add(process)
+        return process
 
-def _start(argv: Sequence[str], *, stdin: int, stderr: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-    # A session of its own: Ctrl-C in the terminal is for the host's command, which then stops the device's.
-    expanded = [os.path.expanduser(argument) if argument.startswith("~/") else argument for argument in argv]
-    return subprocess.Popen(expanded, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True)
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        _end(process)
+        with self._lock:
+            self._running.discard(process)
 
 
 def _not_started(argv: Sequence[str], error: OSError) -> Completed:
@@ -179,8 +199,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """End the command (not what it has detached into a session of its own) and give its pipes back."""
     if process.poll() is None:
         for signum, patience in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0)):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signum)
+            _signal(process, signum)
             deadline = time.monotonic() + patience
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, deadline - time.monotonic()))
@@ -189,3 +208,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         if pipe:
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+def _signal(process: subprocess.Popen[bytes], signum: signal.Signals) -> None:
+    """Signal a command and what it has started in its own session."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signum)

@@ -51,10 +51,13 @@ class SshTransport:
         self._link: Link | None = None
         self._home: str | None = None
         self._lock = threading.RLock()
+        self._closed = False
 
     def connect(self) -> Link:
         """Return the connection, opened if there is none or the last was lost."""
         with self._lock:
+            if self._closed:
+                raise DeviceUnreachableError("The link was closed.", where=self.description)
             if self._link is None or not self._link.alive:
                 if self._link:
                     self._link.close()
@@ -64,6 +67,7 @@ class SshTransport:
     def close(self) -> None:
         """Give the connection back."""
         with self._lock:
+            self._closed = True
             if self._link:
                 self._link.close()
                 self._link = None

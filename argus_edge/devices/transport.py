@@ -79,5 +79,5 @@ class Transport(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the link back; never raises."""
+        """Give the link back, for good; never raises. A command that another thread waits for ends."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import IO
 
 from rich.console import Console
@@ -26,6 +27,57 @@ PHASES = {
 }
 
 
+class Progress:
+    """How far a run has come, from what the agent says."""
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._phase = ""
+        self._done: int | None = None
+        self._left: float | None = None
+        self.temperature: float | None = None
+
+    def event(self, event: Event) -> None:
+        """Take an event of the journal."""
+        if event.event == "part":
+            self._name, self._done, self._left = clean(event.message or "", limit=40), None, None
+        elif event.event == "phase":
+            self._phase, self._done = event.phase or "", None
+            self._left = event.total_s
+        elif event.event == "progress":
+            self._done = event.done
+            if event.total_s is not None and event.elapsed_s is not None:
+                self._left = max(0.0, event.total_s - event.elapsed_s)
+        elif event.event == "sensor":
+            self.temperature = event.values.get("temperature_c", self.temperature)
+
+    @property
+    def phase(self) -> str:
+        """What is done now, and of which component."""
+        return f"{self._name}: {PHASES.get(self._phase, clean(self._phase, limit=20) or 'starting')}"
+
+    @property
+    def count(self) -> str:
+        """Calls done and time left, as far as they are known."""
+        words = [f"{self._done:,} calls"] if self._done is not None else []
+        words += [f"{duration_text(self._left)} left"] if self._left is not None else []
+        return ", ".join(words)
+
+    @property
+    def heat(self) -> str:
+        """The temperature, or an empty string."""
+        return "" if self.temperature is None else f"{self.temperature:.0f} °C"
+
+    def line(self) -> str:
+        """Return all of it on one line."""
+        return ", ".join(filter(None, (self.phase, self.count, self.heat)))
+
+
+def sending(done: int, total: int) -> str:
+    """Return how far a transfer has come."""
+    return f"sending {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
+
+
 class ProgressLine:
     """Tells a person what goes on.
 
@@ -38,11 +90,7 @@ class ProgressLine:
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
         self._live: Live | None = None
-        self._name = ""
-        self._phase = ""
-        self._done: int | None = None
-        self._left: float | None = None
-        self._temperature: float | None = None
+        self._progress = Progress()
 
     def say(self, text: str) -> None:
         """Write a message on a line of its own, above the progress line."""
@@ -51,33 +99,16 @@ class ProgressLine:
     def transfer(self, done: int, total: int) -> None:
         """Show how much has been sent."""
         if done < total:
-            self._show(f"sending {done / 1e6:,.1f} of {total / 1e6:,.1f} MB")
+            self._show(sending(done, total))
+
+    def started(self, run: str, stop: Callable[[], object]) -> None:
+        """Begin anew; the run's id is said when it has started."""
+        self._progress = Progress()
 
     def event(self, event: Event) -> None:
         """Show what the agent says."""
-        if event.event == "part":
-            self._name, self._done, self._left = clean(event.message or "", limit=40), None, None
-        elif event.event == "phase":
-            self._phase, self._done = event.phase or "", None
-            self._left = event.total_s
-        elif event.event == "progress":
-            self._done = event.done
-            if event.total_s is not None and event.elapsed_s is not None:
-                self._left = max(0.0, event.total_s - event.elapsed_s)
-        elif event.event == "sensor":
-            self._temperature = event.values.get("temperature_c", self._temperature)
-        self._show(self.line())
-
-    def line(self) -> str:
-        """Return the progress line."""
-        words = [f"{self._name}: {PHASES.get(self._phase, clean(self._phase, limit=20) or 'starting')}"]
-        if self._done is not None:
-            words.append(f"{self._done:,} calls")
-        if self._left is not None:
-            words.append(f"{duration_text(self._left)} left")
-        if self._temperature is not None:
-            words.append(f"{self._temperature:.0f} °C")
-        return ", ".join(words)
+        self._progress.event(event)
+        self._show(self._progress.line())
 
     def quiet(self) -> None:
         """Take the progress line away."""

@@ -161,7 +161,8 @@ def test_several_devices_give_a_list(tmp_path, capfd):
     assert call(*argv) == 3
     out, err = capfd.readouterr()
     assert len(json.loads(out)) == 1
-    assert "1 of 2 devices gave no report" in err
+    assert "missing: 1 of 2" in err
+    assert "null on 127.0.0.1: The device refused the connection." in err
 
 
 def test_a_meter_is_read_before_anything_runs(tmp_path):

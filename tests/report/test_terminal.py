@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from argus_edge.bench.figures import window_figures
-from argus_edge.report.progress import ProgressLine
+from argus_edge.report.progress import Progress, ProgressLine
 from argus_edge.report.terminal import print_report
 from argus_edge.report.units import interval, megabytes, milliseconds, rate
 from argus_edge.schema.agent import DeviceFacts, Event, OpRow, ParityFigures, Scenario, Warmup
@@ -144,13 +144,20 @@ def event(kind, **fields):
 
 
 def test_the_progress_line():
+    progress = Progress()
+    events = [
+        event("part", message="image\x1b[2J"),
+        event("phase", phase="steady", total_s=10.0),
+        event("sensor", values={"temperature_c": 54.4}),
+        event("progress", phase="steady", done=1234, elapsed_s=4.0, total_s=10.0),
+    ]
+    for each in events:
+        progress.event(each)
+    assert progress.line() == "image: timing, 1,234 calls, 6 s left, 54 °C"
     stream = io.StringIO()
     line = ProgressLine(stream)
-    line.event(event("part", message="image\x1b[2J"))
-    line.event(event("phase", phase="steady", total_s=10.0))
-    line.event(event("sensor", values={"temperature_c": 54.4}))
-    line.event(event("progress", phase="steady", done=1234, elapsed_s=4.0, total_s=10.0))
-    assert line.line() == "image: timing, 1,234 calls, 6 s left, 54 °C"
+    for each in events:
+        line.event(each)
     line.transfer(1, 2)
     line.quiet()
     assert stream.getvalue() == "", "without a terminal there is no progress line"
