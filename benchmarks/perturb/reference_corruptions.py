@@ -1,6 +1,6 @@
 """Runs the package imagecorruptions on PNG images; needs a Python that has it (3.8, numpy 1.23, scikit-image 0.19 do).
 
-usage: python reference_corruptions.py result.json DRAWS image.png…
+usage: python reference_corruptions.py result.json DRAWS NAME,…|all image.png…
 
 The result has, for each corruption and severity, the PSNR of every draw on every image, and the median seconds a call.
 """
@@ -23,10 +23,10 @@ def psnr(image, changed):
     return float(10 * np.log10(255**2 / error))
 
 
-def main(target, draws, *paths):
+def main(target, draws, only, *paths):
     images = [np.asarray(Image.open(path).convert("RGB")) for path in paths]
     result = {}
-    for name in get_corruption_names("all"):
+    for name in get_corruption_names("all") if only == "all" else only.split(","):
         # Glass blur takes half a minute a call, and one large image averages over many pixels.
         slow = name == "glass_blur"
         for severity in range(1, 6):
