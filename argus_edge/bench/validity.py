@@ -15,6 +15,9 @@ from argus_edge.text import clean
 MAX_DRIFT = 0.05
 MAX_OTHER_CPU = 0.05
 CLOCK_SHARE = 0.95
+# So many readings in a row below that share, and at least this part of the window's, are a capped clock.
+CAPPED_READINGS = 2
+CAPPED_SHARE = 0.1
 # x86 clocks sink below the single-core maximum as soon as all cores work: there only a fall within the window counts.
 X86_CLOCK_FALL = 0.10
 SWAP_BYTES = 1 << 20
@@ -228,25 +231,33 @@ def _under_voltage(seen: Observed) -> Iterator[ValidityCause]:
 def _clock(seen: Observed) -> Iterator[ValidityCause]:
     if seen.scenario.name in GAPS:
         return
-    clocks = [value for _, value in seen.values("clock_khz")]
+    clocks = seen.values("clock_khz")
     if len(clocks) < 2:
         return
     if seen.facts.arch in ("x86_64", "i686", "AMD64"):
         half = len(clocks) // 2
-        first, last = statistics.median(clocks[:half]), statistics.median(clocks[half:])
+        first, last = (statistics.median(value for _, value in part) for part in (clocks[:half], clocks[half:]))
         if last < first * (1 - X86_CLOCK_FALL):
             yield ValidityCause(
                 code="clock-limited",
                 detail=f"the clock fell from {first / 1e6:.2f} to {last / 1e6:.2f} GHz within the window",
                 remedy=f"{COOL}, or measure the steady state with --scenario soak",
+                from_s=next(t for t, value in clocks if value < first * (1 - X86_CLOCK_FALL)),
             )
         return
     limits = [value for _, value in seen.values("clock_limit_khz")]
-    if limits and statistics.median(clocks) < CLOCK_SHARE * max(limits):
+    if not limits:
+        return
+    # A single low reading is a governor's; several in a row are a cap, also one that begins late in the window.
+    runs = itertools.groupby(clocks, key=lambda point: point[1] < CLOCK_SHARE * max(limits))
+    low = max((list(run) for is_low, run in runs if is_low), key=len, default=[])
+    if len(low) >= max(CAPPED_READINGS, CAPPED_SHARE * len(clocks)):
         yield ValidityCause(
             code="clock-limited",
-            detail=f"the clock was {statistics.median(clocks) / 1e6:.2f} GHz, its limit is {max(limits) / 1e6:.2f} GHz",
+            detail=f"the clock was {statistics.median(value for _, value in low) / 1e6:.2f} GHz, "
+            f"its limit is {max(limits) / 1e6:.2f} GHz",
             remedy="set the governor to performance, or cool the board",
+            from_s=low[0][0],
         )
 
 

@@ -120,6 +120,16 @@ def clocks(*values, limit=2_400_000.0):
     return [(float(t), {"clock_khz": value, "clock_limit_khz": limit}) for t, value in enumerate(values)]
 
 
+def test_a_clock_that_is_capped_late_in_the_window_is_found_and_placed():
+    late = seen(series=clocks(*[2.4e6] * 8, 1.5e6, 1.5e6))
+    (cause,) = judge(late).causes
+    assert (cause.code, cause.from_s) == ("clock-limited", 8.0)
+    # One low reading is the governor's, between two others.
+    assert codes(seen(series=clocks(*[2.4e6] * 5, 1.5e6, *[2.4e6] * 4))) == []
+    # Of a long window two readings are as little.
+    assert codes(seen(series=clocks(*[2.4e6] * 98, 1.5e6, 1.5e6))) == []
+
+
 def test_a_clock_below_its_limit():
     assert codes(seen(series=clocks(1.5e6, 1.5e6, 1.5e6))) == ["clock-limited"]
     assert codes(seen(series=clocks(2.4e6, 2.4e6, 2.4e6))) == []
