@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -38,7 +39,7 @@ class Calibration:
 
 
 def load_calibration(folder: Path, preprocess: ImagePreprocess | None, processor: Path) -> Calibration:
-    """Read every image, and every line of every ``.txt`` file, of a folder.
+    """Read every image of a folder, every line of its ``.txt`` files, and the captions of its ``data.jsonl``.
 
     Parameters
     ----------
@@ -62,12 +63,15 @@ def load_calibration(folder: Path, preprocess: ImagePreprocess | None, processor
     for path in paths:
         if path.suffix.lower() == ".txt":
             lines += [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+        elif path.name == "data.jsonl":
+            lines += _captions(path)
     lines = [line[:LONGEST_TEXT] for line in lines if line][:MOST_TEXTS]
     if not images and not lines:
         raise InputError(
             "The calibration folder holds neither images nor texts.",
             where=str(folder),
-            next_step=f"put images ({', '.join(IMAGE_SUFFIXES)}) and .txt files with one text a line there",
+            next_step=f"put images ({', '.join(IMAGE_SUFFIXES)}) and .txt files with one text a line there, "
+            "or give the folder of a dataset of your own",
         )
     found = Calibration()
     if images and preprocess is not None:
@@ -76,6 +80,23 @@ def load_calibration(folder: Path, preprocess: ImagePreprocess | None, processor
     if tokenizer is not None:
         found.texts = [tokenizer(line).input_ids for line in lines]
         found.pad_id = int(tokenizer.pad_token_id or 0)
+    return found
+
+
+def _captions(path: Path) -> list[str]:
+    """Return the captions of a dataset of the user's own (docs/your-own-images.md), in their order."""
+    found: list[str] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"Line {number} is not JSON: {error}.", where=str(path)) from error
+        captions = row.get("captions", []) if isinstance(row, dict) else []
+        if not isinstance(captions, list):
+            raise InputError(f"Line {number}: captions are a list of texts.", where=str(path))
+        found += [caption.strip() for caption in captions if isinstance(caption, str)]
     return found
 
 

@@ -53,6 +53,8 @@ def check_memory(source: ModelSource, family: Family, precision: Precision, dtyp
     HostError
         With the estimate and what is there.
     """
+    if source.loaded is not None:
+        return  # it fitted; what a copy of it needs is not known before its components are
     needed = needed_bytes(parameter_count(source, family), precision, dtype)
     available = psutil.virtual_memory().available
     if needed > max(available, SMALL):

@@ -92,7 +92,7 @@ def export_component(job: ComponentJob, piece: Piece, say: Say) -> Component:
         with said(f"The original's component {plan.name} cannot be run", InputError):
             bare = skeleton(piece)
             counts = [count_original(plan, piece, bare, dims) for dims in plan.mac_dims]
-            macs = [count_flop_counter_mode(bare, example_inputs(plan, dims)) for dims in plan.cases]
+            macs = [count_flop_counter_mode(piece, bare, example_inputs(plan, dims)) for dims in plan.cases]
             samples = samples_per_case(job.precision, macs, params)
             cases = golden_cases(job, plan, piece, samples)
         if 0 in samples:
@@ -161,7 +161,7 @@ def golden_cases(job: ComponentJob, plan: ComponentPlan, piece: Piece, samples: 
 def count_original(plan: ComponentPlan, piece: Piece, bare: Piece, dims: dict[str, int]) -> Counts:
     """Count the original's MACs at some lengths by the two counters that need the module."""
     tensors = example_inputs(plan, dims)
-    flop_counter = count_flop_counter_mode(bare, tensors)
+    flop_counter = count_flop_counter_mode(piece, bare, tensors)
     # fvcore's tracer cannot follow every operation without values; those it follows with them, if that is cheap.
     reason = 'not installed (pip install "argus-edge[export]")'
     for module in [bare, piece] if flop_counter <= TRACED_MACS else [bare]:

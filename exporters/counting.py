@@ -44,11 +44,23 @@ def skeleton(piece: Piece) -> Piece:
     return copy.deepcopy(piece, bare)
 
 
-def count_flop_counter_mode(bare: Piece, inputs: tuple[torch.Tensor, ...]) -> int:
-    """Return MACs as half of what torch's ``FlopCounterMode`` counts with eager attention on a :func:`skeleton`."""
+def count_flop_counter_mode(piece: Piece, bare: Piece, inputs: tuple[torch.Tensor, ...]) -> int:
+    """Return MACs as half of what torch's ``FlopCounterMode`` counts with eager attention.
+
+    On the :func:`skeleton` ``bare``, which computes nothing; on the piece itself where its control flow asks for values.
+    """
+    try:
+        return _flops(bare, tuple(tensor.to("meta") for tensor in inputs)) // 2
+    except (RuntimeError, NotImplementedError) as error:
+        if "meta" not in str(error):
+            raise
+        return _flops(piece, inputs) // 2
+
+
+def _flops(module: Piece, inputs: tuple[torch.Tensor, ...]) -> int:
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        bare(*(tensor.to("meta") for tensor in inputs))
-    return int(counter.get_total_flops()) // 2
+        module(*inputs)
+    return int(counter.get_total_flops())
 
 
 def count_fvcore(module: Piece, inputs: tuple[torch.Tensor, ...]) -> tuple[int, int, dict[str, int]]:

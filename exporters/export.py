@@ -17,6 +17,7 @@ import torch
 from argus_edge.artifacts import host_errors, write_artifact
 from argus_edge.bundles import MANIFEST, is_bundle
 from argus_edge.errors import HostError, InputError, ParityError, UsageError
+from argus_edge.evaluate.models.user_class import is_class
 from argus_edge.exporters import capacity, optimum_route
 from argus_edge.exporters.calibration import Calibration, load_calibration
 from argus_edge.exporters.component import ComponentJob, export_component
@@ -27,6 +28,7 @@ from argus_edge.exporters.processor import checkpoint_preprocess, copy_processor
 from argus_edge.exporters.registry import FAMILIES, FORMATS
 from argus_edge.exporters.source import ModelSource, resolve, unsupported
 from argus_edge.exporters.stored import store
+from argus_edge.exporters.user_class import open_class
 from argus_edge.exporters.weights import load_model
 from argus_edge.schema.base import Source
 from argus_edge.schema.bundle import BundleManifest, Component, Generation, Precision, UnitOfWork
@@ -97,15 +99,19 @@ def export_model(options: ExportOptions, say: Say = lambda message: None) -> Bun
     file_format.check_precision(options.precision)
     opset = choose_opset(options.device, options.format, options.precision, options.opset)
     check_target(options.out, force=options.force)
-    source = resolve(
-        options.model,
-        revision=options.revision,
-        random_weights=options.random_weights,
-        seed=options.seed,
-        trust_remote_code=options.trust_remote_code,
-        allow_pickle=options.allow_pickle,
-    )
-    family = family_of(source)
+    family: Family
+    if is_class(options.model):
+        source, family = open_class(options.model, random_weights=options.random_weights, seed=options.seed)
+    else:
+        source = resolve(
+            options.model,
+            revision=options.revision,
+            random_weights=options.random_weights,
+            seed=options.seed,
+            trust_remote_code=options.trust_remote_code,
+            allow_pickle=options.allow_pickle,
+        )
+        family = family_of(source)
     file_format = family.file_format(file_format)
     file_format.check_precision(options.precision)
     with work_folder(options.out) as folder:

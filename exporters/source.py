@@ -19,7 +19,8 @@ from argus_edge.exporters.registry import FAMILIES
 class ModelSource:
     """A model whose configuration is read and whose weights are not loaded yet.
 
-    ``location`` is what ``from_pretrained`` takes; None where only a configuration is at hand.
+    ``location`` is what ``from_pretrained`` takes; None where only a configuration is at hand. ``loaded`` is the model
+    itself where a class of the user's has made it.
     """
 
     config: Any
@@ -31,6 +32,7 @@ class ModelSource:
     seed: int
     trust_remote_code: bool = False
     allow_pickle: bool = False
+    loaded: Any = None
 
 
 def shipped_models() -> dict[str, dict[str, Any]]:

@@ -46,6 +46,7 @@ BUNDLE_FAMILIES = Registry(
     "bundle family",
     {
         "clip": "argus_edge.evaluate.models.bundle_clip:load_clip_bundle",
+        "dual-encoder": "argus_edge.evaluate.models.bundle_clip:load_clip_bundle",
         "blip": "argus_edge.evaluate.models.bundle_blip:load_blip_bundle",
         "lxmert": "argus_edge.evaluate.models.bundle_lxmert:load_lxmert_bundle",
         "gemma3": "argus_edge.evaluate.models.bundle_chat:load_chat_bundle",

@@ -14,10 +14,10 @@ from argus_edge.artifacts import sha256_file
 from argus_edge.bundles import MANIFEST, is_bundle, read_bundle
 from argus_edge.errors import InputError, MissingDependencyError, UsageError
 from argus_edge.evaluate.models.base import ModelSpec
+from argus_edge.evaluate.models.user_class import class_sha256, find_class, is_class
 
 __all__ = ["Resolved", "resolve_model"]
 
-_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _COMPUTE = re.compile(r"cpu|cuda(:\d+)?")
 _WAY_OUT = "connect to the hub, or copy the model's folder here and give its path"
 # What a model's hash is over; documentation and images of a hub folder are not.
@@ -60,7 +60,7 @@ def resolve_model(
     folder = Path(reference)
     if is_bundle(folder):
         found = _bundle(folder, compute, threads)
-    elif _CLASS.fullmatch(reference) and not folder.exists():
+    elif is_class(reference):
         found = _class(reference, compute, threads)
     elif reference.endswith((".onnx", ".tflite")):
         raise InputError(
@@ -74,8 +74,6 @@ def resolve_model(
 
 
 def _class(reference: str, compute: str, threads: int) -> Resolved:
-    from argus_edge.evaluate.models.user_class import class_sha256, find_class
-
     search_path = os.getcwd()
     found = find_class(reference, search_path)
     sha256 = class_sha256(found)

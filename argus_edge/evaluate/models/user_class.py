@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,15 @@ from typing import Any
 from argus_edge.errors import InputError
 from argus_edge.evaluate.models.base import ModelSpec, capabilities_of
 
-__all__ = ["class_sha256", "find_class", "load_class"]
+__all__ = ["class_sha256", "find_class", "is_class", "load_class", "make"]
 
+_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _HELP = "see docs/eval.md, A class of your own"
+
+
+def is_class(reference: str) -> bool:
+    """Tell whether what the user typed is ``module:Class`` and no folder of that name."""
+    return _CLASS.fullmatch(reference) is not None and not Path(reference).exists()
 
 
 def find_class(reference: str, search_path: str) -> Any:
@@ -58,8 +65,23 @@ def class_sha256(found: Any) -> str:
     return digest.hexdigest()
 
 
+def make(found: Any, reference: str, compute: str = "cpu") -> Any:
+    """Make an object of the user's class; ``compute`` is passed to a constructor that takes it.
+
+    Raises
+    ------
+    InputError
+        The constructor fails.
+    """
+    try:
+        takes_compute = "compute" in inspect.signature(found).parameters
+        return found(compute=compute) if takes_compute else found()
+    except Exception as error:  # whatever the user's class raises is the user's to read
+        raise InputError(f"The class cannot be made: {type(error).__name__}: {error}", where=reference) from error
+
+
 def load_class(spec: ModelSpec) -> Any:
-    """Make one of the user's models; ``compute`` is passed to a constructor that takes it.
+    """Make one of the user's models for evaluation.
 
     Raises
     ------
@@ -71,11 +93,7 @@ def load_class(spec: ModelSpec) -> Any:
     if torch is not None:
         # Not imported here: a class may do without. Where it is used, sums are split as on every other worker.
         torch.set_num_threads(spec.threads)
-    try:
-        takes_compute = "compute" in inspect.signature(found).parameters
-        model = found(compute=spec.compute) if takes_compute else found()
-    except Exception as error:  # whatever the user's class raises is the user's to read
-        raise InputError(f"The class cannot be made: {type(error).__name__}: {error}", where=spec.location) from error
+    model = make(found, spec.location, spec.compute)
     if not capabilities_of(model):
         raise InputError(
             "The class has none of: embed_images and embed_texts; score_pairs; caption; answer; choose.",
