@@ -108,7 +108,7 @@ class PartRecord:
         count = reader.count()
         self.figures.update(samples_file=wire.SAMPLES_FILE % index, samples_count=count, batch=reader.batch)
         if count:
-            start = reader.value(reader.columns - 1 if reader.columns > 2 else 0, 0)
+            start = reader.value(2 if reader.columns - reader.marks > 2 else 0, 0)
             self.figures.update(window_start=start, window_end=reader.value(1, count - 1))
             if self.steady:
                 self.figures["window_wall"] = self.steady["wall"] + start - self.steady["t"]

@@ -37,11 +37,13 @@ class SampleWriter:
     folder, index
         The run's folder and the part's number.
     capacity
-        Calls that it can hold, at most ``max_capacity(columns)``.
+        Calls that it can hold, at most ``max_capacity(columns + marks)``.
     columns
         2, or 3 with scheduled times.
     batch
         Samples that one call stands for.
+    marks
+        Moments within a call that are kept beside.
 
     Raises
     ------
@@ -49,10 +51,11 @@ class SampleWriter:
         ENOSPC where neither place has room.
     """
 
-    def __init__(self, folder, index, capacity, columns, batch):
+    def __init__(self, folder, index, capacity, columns, batch, marks=0):
         import mmap
 
-        self.size = size = wire.SAMPLE_HEADER_BYTES + capacity * columns * ITEM_BYTES
+        width = columns + marks
+        self.size = size = wire.SAMPLE_HEADER_BYTES + capacity * width * ITEM_BYTES
         file = self._reserve(candidates(folder, index), size)
         try:
             self._map = mmap.mmap(file, size)
@@ -60,10 +63,11 @@ class SampleWriter:
             os.close(file)
         for offset in range(0, size, 4096):
             self._map[offset] = 0
-        struct.pack_into(wire.SAMPLE_HEADER, self._map, 0, 0.0, capacity, columns, batch)
+        struct.pack_into(wire.SAMPLE_HEADER, self._map, 0, 0.0, capacity, width, batch, marks)
         values = memoryview(self._map)[wire.SAMPLE_HEADER_BYTES :].cast("d")
         self.capacity = capacity
-        self.columns = [values[k * capacity : (k + 1) * capacity] for k in range(columns)]
+        views = [values[k * capacity : (k + 1) * capacity] for k in range(width)]
+        self.columns, self.marks = views[:columns], views[columns:]
         self.starts, self.ends = self.columns[:2]
 
     def _reserve(self, paths, size):
@@ -99,9 +103,9 @@ class SampleReader:
             self.close()
             raise ValueError("%s is not a samples file of ours" % path)
         fields = struct.unpack_from(wire.SAMPLE_HEADER, header)
-        self.capacity, self.columns, self.batch = (int(value) for value in fields[1:])
+        self.capacity, self.columns, self.batch, self.marks = (int(value) for value in fields[1:])
         expected = wire.SAMPLE_HEADER_BYTES + self.capacity * self.columns * ITEM_BYTES
-        if not 2 <= self.columns <= 3 or state.st_size != expected or state.st_size > MAX_BYTES:
+        if not 2 <= self.columns - self.marks <= 3 or state.st_size != expected or state.st_size > MAX_BYTES:
             self.close()
             raise ValueError("%s is not a whole samples file" % path)
 
@@ -135,7 +139,7 @@ class SampleReader:
         temporary = "%s.%d.part" % (target, os.getpid())
         try:
             with open(temporary, "wb") as out:
-                header = struct.pack(wire.SAMPLE_HEADER, count, count, self.columns, self.batch)
+                header = struct.pack(wire.SAMPLE_HEADER, count, count, self.columns, self.batch, self.marks)
                 out.write(header.ljust(wire.SAMPLE_HEADER_BYTES, b"\0"))
                 for column in range(self.columns):
                     offset = wire.SAMPLE_HEADER_BYTES + column * self.capacity * ITEM_BYTES

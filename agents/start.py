@@ -30,11 +30,12 @@ def check_job(job):
         scenario = part.get("scenario")
         if not isinstance(scenario, dict) or scenario.get("name", "single-stream") not in wire.SCENARIOS:
             raise Fault("bad-job", "a part has no scenario that this agent knows")
-        for name in ("model", "inputs", "golden"):
-            if part.get(name):
-                part[name] = os.path.abspath(os.path.expanduser(part[name]))
-                if not os.path.exists(part[name]):
-                    raise Fault("bad-job", "there is no file %s on this device" % part[name])
+        components = (part.get("pipeline") or {}).get("components") or []
+        for holder, name in [(part, "model"), (part, "inputs"), (part, "golden")] + [(c, "model") for c in components]:
+            if holder.get(name):
+                holder[name] = os.path.abspath(os.path.expanduser(holder[name]))
+                if not os.path.exists(holder[name]):
+                    raise Fault("bad-job", "there is no file %s on this device" % holder[name])
 
 
 def agent_sha256():

@@ -110,6 +110,7 @@ class Supervisor:
     def run_part(self, index, part):
         """Run a part in a worker of its own; return its fault, or None. Raises Stopped."""
         self.part, self.phase, self._reader = index, None, None
+        self._ours = set()  # processes beside the worker whose work is the run's own: a server's
         self.journal.write("part", part=index, message=part.get("name", ""), available=system.memory_available())
         self._idle_power()
         kills = system.oom_kills()
@@ -190,6 +191,7 @@ class Supervisor:
             self.journal.write("note", part=self.part, message=str(document["note"])[:2000])
         if "figures" in document:
             self.journal.write("note", part=self.part, phase=self.phase, figures=document["figures"])
+        self._ours.update(document.get("ours") or ())
         if "ready" in document:
             vendor = self._vendor()
             self._before = contention.Snapshot(time.perf_counter)
@@ -197,7 +199,7 @@ class Supervisor:
             worker.go_on()
         if "window" in document:
             after = contention.Snapshot(time.perf_counter)
-            load = contention.compare(self._before, after, {worker.pid, os.getpid()}, self.background)
+            load = contention.compare(self._before, after, {worker.pid, os.getpid()} | self._ours, self.background)
             notes = ["declared background load: " + text for text in load.pop("background_load")]
             steal = load.pop("steal_share")
             if steal > contention.NAMED_SHARE:

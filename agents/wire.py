@@ -49,15 +49,16 @@ LOCK_FILE = "device.lock"
 
 # A samples file: a header, then `capacity` float64 start times, then `capacity` float64 end times, little endian,
 # both in seconds of CLOCK_MONOTONIC (time.perf_counter). An end time of 0 is "not done". In scenarios with a schedule
-# (server, paced) a third column holds each call's scheduled time; its latency counts from there.
+# (server, paced) a third column holds each call's scheduled time; its latency counts from there. The last `marks` of
+# the columns hold moments within each call: the end of each step of a unit of work, then the arrival of each token.
 SAMPLE_HEADER_BYTES = 64
-SAMPLE_HEADER = "<dddd"  # count, capacity, columns, batch
+SAMPLE_HEADER = "<ddddd"  # count, capacity, columns, batch, marks
 
 # Phases of a part, in order.
-PHASES = ("import", "load", "first", "warmup", "steady", "memory", "parity", "ops")
+PHASES = ("import", "load", "first", "warmup", "steady", "memory", "preprocess", "parity", "ops")
 
 SCENARIOS = ("single-stream", "multi-stream", "offline", "server", "paced", "soak")
-RUNTIMES = ("onnxruntime", "litert", "torch", "tensorrt", "null")
+RUNTIMES = ("onnxruntime", "litert", "torch", "tensorrt", "server", "null")
 PROVIDERS = ("cpu", "cuda", "tensorrt", "xnnpack")
 STATES = ("running", "done", "failed", "stopped", "timeout", "lost")
 
@@ -68,6 +69,7 @@ ERROR_KINDS = (
     "runtime-error",  # it raised (message)
     "model-rejected",  # load failed
     "input-rejected",  # first call failed on the inputs
+    "server-error",  # a server that was to be driven is off, refuses, hangs, or answers what nobody understands
     "crashed",  # the worker died of a signal (signal)
     "out-of-memory",  # killed for memory, by the kernel or by our limit
     "timeout",  # the wall-clock limit passed

@@ -16,8 +16,10 @@ from .home import Fault, no_space, read_json
 
 PR_SET_PDEATHSIG = 1
 PR_SET_TIMERSLACK = 29
-# Calls between the supervisor's "go" and the window: while the worker waited, caches and clocks cooled.
+# Calls between the supervisor's "go" and the window: while the worker waited, caches and clocks cooled. No further one
+# is begun after so many seconds.
 REWARM_CALLS = 3
+REWARM_S = 1.0
 # The samples file has room for this many times the calls that warm-up lets us expect.
 CAPACITY_MARGIN = 4
 MIN_CAPACITY = 4096
@@ -105,7 +107,7 @@ def usage():
     return counts.ru_utime + counts.ru_stime, counts.ru_majflt, counts.ru_nivcsw
 
 
-def run_window(call, spec, scenario, latencies, control, place):
+def run_window(call, spec, scenario, latencies, control, place, runtime):
     """Time the window and tell its figures; return the peak RSS before it, and the bytes of samples that it held."""
     from .samples import SampleWriter, max_capacity
 
@@ -115,21 +117,25 @@ def run_window(call, spec, scenario, latencies, control, place):
     capacity = max(MIN_CAPACITY, CAPACITY_MARGIN * expected)
     if spec["max_calls"]:
         capacity = min(capacity, spec["max_calls"])
-    capacity = min(capacity, max_capacity(scenario.COLUMNS))
+    capacity = min(capacity, max_capacity(scenario.COLUMNS + runtime.marks))
     batch = scenario.samples_per_call(spec)
     peak = memory.peak()
-    writer = SampleWriter(place[0], place[1], capacity, scenario.COLUMNS, batch)
-    control.tell(ready=True)
+    writer = SampleWriter(place[0], place[1], capacity, scenario.COLUMNS, batch, runtime.marks)
+    control.tell(ready=True, ours=runtime.processes())
     control.wait()
     control.enter("steady", total_s=spec["duration_s"])
+    begin = time.perf_counter()
     for _ in range(REWARM_CALLS):
         call()
+        if time.perf_counter() - begin > REWARM_S:
+            break
+    runtime.record(writer.marks)
     before = usage()
     figures = scenario.run(call, spec, writer)
     after = usage()
     figures.update(batch=batch, cpu_time_s=after[0] - before[0])
     figures.update(major_faults=after[1] - before[1], involuntary_switches=after[2] - before[2])
-    control.tell(window=figures)
+    control.tell(window=figures, ours=runtime.processes())
     return peak, writer.size
 
 
@@ -169,10 +175,17 @@ def run_part(part, place, control):
     control.enter("warmup", total_s=warm["max_s"])
     figures, latencies = warmup.warm_up(call, warm)
     control.tell(figures=figures)
-    peak, samples_bytes = run_window(call, spec, scenarios.load(spec["name"]), latencies, control, place)
+    scenario = scenarios.load(spec["name"])
+    peak, samples_bytes = run_window(call, spec, scenario, latencies, control, place, runtime)
     control.enter("memory")
     memories.update(memory.steady_figures(peak, samples_bytes), device_peak=runtime.device_peak())
+    memories.update(runtime.memory())
     control.tell(figures={"memory": memories})
+    if part.get("preprocess"):
+        from .preprocess import measure
+
+        control.enter("preprocess")
+        control.tell(figures=measure(part["preprocess"]))
     if part.get("golden"):
         from .parity import compare_golden
 

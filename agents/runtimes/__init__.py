@@ -7,10 +7,12 @@ MODULES = {
     "litert": "litert",
     "torch": "pytorch",
     "tensorrt": "tensor_rt",
+    "server": "server",
     "null": "null",
 }
 
 
 def load(part, folder):
     """Return the runtime that a part asks for; its library is not imported yet."""
-    return import_module("." + MODULES[part["runtime"]], __name__).Runtime(part, folder)
+    module = "pipeline" if part.get("pipeline") else MODULES[part["runtime"]]
+    return import_module("." + module, __name__).Runtime(part, folder)

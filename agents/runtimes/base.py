@@ -14,11 +14,14 @@ class BaseRuntime:
         What it takes.
     self_timed : bool
         The runtime issues and times the calls itself, in another process: it has ``drive`` instead of ``bind``.
+    marks : int
+        Moments within a call that it records, beside the call's start and end.
     """
 
     formats = ()
     providers = ("cpu",)
     self_timed = False
+    marks = 0
 
     def __init__(self, part, folder):
         self.part = part
@@ -54,13 +57,35 @@ class BaseRuntime:
     def after_first(self):
         """Called once after the first call, before warm-up."""
 
+    def record(self, columns):
+        """Take the ``marks`` columns of a window: the k-th call from here on fills the k-th element of each."""
+
+    def processes(self):
+        """Return the ids of processes, beside this one, whose work is the run's own."""
+        return []
+
+    def function(self):
+        """Return a function from inputs to outputs, both dicts by name, for inputs that change from call to call.
+
+        It takes arrays, and its own outputs; these are whatever is cheap to feed again: ``array`` makes arrays of them.
+        """
+        raise Fault("bad-job", "the %s runtime computes no outputs" % self.part["runtime"])
+
+    def array(self, value):
+        """Return an output of ``function`` as an array."""
+        return value
+
     def infer(self, inputs):
         """Return the outputs for these inputs, both as dicts of arrays by name."""
-        raise Fault("bad-job", "the %s runtime computes no outputs" % self.part["runtime"])
+        return {name: self.array(value) for name, value in self.function()(inputs).items()}
 
     def profile(self, inputs, calls):
         """Return rows of ``OpRow`` over so many calls."""
         raise Fault("bad-job", "the %s runtime cannot list operators" % self.part["runtime"])
+
+    def memory(self):
+        """Return fields of ``MemoryFigures`` of what runs outside this process."""
+        return {}
 
     def device_peak(self):
         """Return the peak of the accelerator's memory that this process held, bytes; None where there is none."""

@@ -85,27 +85,29 @@ class Runtime(BaseRuntime):
         return names
 
     def _assign(self, inputs):
-        """Return [(tensor index, array)] of all inputs, resizing those whose shape differs."""
+        """Return [(name, tensor index, array)] of all inputs, resizing those whose shape differs."""
         details = self._interpreter.get_input_details()
         names = self._names(details, "input")
-        chosen = {names[name]["index"]: array for name, array in inputs.items() if name in names}
+        chosen = {names[name]["index"]: (name, array) for name, array in inputs.items() if name in names}
         if len(details) == 1 and not chosen and len(inputs) == 1:
-            chosen = {details[0]["index"]: next(iter(inputs.values()))}
+            chosen = {details[0]["index"]: next(iter(inputs.items()))}
         missing = [detail["name"] for detail in details if detail["index"] not in chosen]
         if missing:
             raise Fault("input-rejected", "no array was given for the input(s) %s" % ", ".join(missing))
         resized = False
         for detail in details:
-            if tuple(detail["shape"]) != chosen[detail["index"]].shape:
-                self._interpreter.resize_tensor_input(detail["index"], chosen[detail["index"]].shape)
+            shape = chosen[detail["index"]][1].shape
+            if tuple(detail["shape"]) != shape:
+                self._interpreter.resize_tensor_input(detail["index"], shape)
                 resized = True
         if resized:
             self._interpreter.allocate_tensors()
-        return list(chosen.items())
+        return [(name, index, array) for index, (name, array) in chosen.items()]
 
     def bind(self, inputs):
         """Return a call that sets, invokes and reads."""
-        interpreter, pairs = self._interpreter, self._assign(inputs)
+        interpreter = self._interpreter
+        pairs = [(index, array) for _, index, array in self._assign(inputs)]
         outputs = [detail["index"] for detail in interpreter.get_output_details()]
 
         def call():
@@ -117,16 +119,26 @@ class Runtime(BaseRuntime):
 
         return call
 
-    def infer(self, inputs):
-        """Run once."""
-        for index, array in self._assign(inputs):
-            self._interpreter.set_tensor(index, array)
-        self._interpreter.invoke()
-        names = self._names(self._interpreter.get_output_details(), "output")
-        values = {name: self._interpreter.get_tensor(detail["index"]) for name, detail in names.items()}
-        if len({detail["index"] for detail in names.values()}) == 1:
-            values[""] = next(iter(values.values()))
-        return values
+    def function(self):
+        """Return setting, invoking and reading, by names."""
+        interpreter, assigned, read = self._interpreter, [], []
+
+        def call(inputs):
+            if not assigned or any(inputs[name].shape != shape for name, _, shape in assigned):
+                # The first call resolves the names, and brings the interpreter to these shapes.
+                assigned[:] = [(name, index, array.shape) for name, index, array in self._assign(inputs)]
+                names = self._names(interpreter.get_output_details(), "output")
+                read[:] = [(name, detail["index"]) for name, detail in names.items()]
+            for name, index, _ in assigned:
+                interpreter.set_tensor(index, inputs[name])
+            interpreter.invoke()
+            fetched = {index: interpreter.get_tensor(index) for index in {index for _, index in read}}
+            values = {name: fetched[index] for name, index in read}
+            if len(fetched) == 1:
+                values[""] = next(iter(values.values()))
+            return values
+
+        return call
 
     def profile(self, inputs, calls):
         """Refuse: the Python interface gives no times of operators."""

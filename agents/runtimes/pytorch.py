@@ -64,9 +64,13 @@ class Runtime(BaseRuntime):
         if self._device == "cuda":
             self._torch.cuda.synchronize()
 
+    def _tensor(self, value):
+        """Return an array, or an output of an earlier call, as a tensor on the device."""
+        return (value if hasattr(value, "detach") else self._torch.from_numpy(value)).to(self._device)
+
     def _arguments(self, inputs):
         """Return (positional, keyword) tensors on the device: by the module's names, else in the given order."""
-        tensors = {name: self._torch.from_numpy(array).to(self._device) for name, array in inputs.items()}
+        tensors = {name: self._tensor(value) for name, value in inputs.items()}
         names = self._positional + self._keywords
         if set(names) <= set(tensors):
             return [tensors[name] for name in self._positional], {name: tensors[name] for name in self._keywords}
@@ -92,11 +96,20 @@ class Runtime(BaseRuntime):
             return lambda: module(*positional, **keywords)
         return lambda: module(*positional)
 
-    def infer(self, inputs):
-        """Run once."""
-        positional, keywords = self._arguments(inputs)
-        found = flatten(self._module(*positional, **keywords))
-        return {name: tensor.cpu().numpy() for name, tensor in found.items()}
+    def function(self):
+        """Return the module by names; its outputs stay on the device, under the names that the part has for them."""
+        names = self.part.get("outputs") or []
+
+        def call(inputs):
+            positional, keywords = self._arguments(inputs)
+            found = flatten(self._module(*positional, **keywords))
+            return dict(zip(names, found.values())) if len(names) == len(found) else found
+
+        return call
+
+    def array(self, value):
+        """Return a tensor as an array; waits for the device."""
+        return value.cpu().numpy()
 
     def profile(self, inputs, calls):
         """Run under torch's profiler; self times, the device's where there is one."""

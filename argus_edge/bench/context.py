@@ -36,12 +36,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class ComponentContext:
-    """What the host knows of a component and the agent does not."""
+    """What the host knows of a component, or of the whole unit of work (``unit`` in words), and the agent does not."""
 
     precision: str | None = None
     cost: Cost = field(default_factory=Cost)
     limits: ParityLimits | None = None
     largest_output: float | None = None
+    unit: str | None = None
+    prompt_tokens: int | None = None
+    image_tokens: int | None = None
 
 
 @dataclass(frozen=True)

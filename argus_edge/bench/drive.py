@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from argus_edge.bench import preflight
 from argus_edge.bench.context import ComponentContext, Context
+from argus_edge.bench.cost import component_cost
+from argus_edge.bench.end_to_end import END_TO_END, RUNTIMES, Whole, whole_context, whole_of
 from argus_edge.bench.energy import Meter
 from argus_edge.bench.energy_pass import measure_energy
 from argus_edge.bench.fetching import failure, read_result
@@ -74,6 +76,7 @@ class Prepared:
     inputs: Mapping[str, PreparedInputs]
     components: Mapping[str, ComponentContext]
 
+    whole: Whole | None = None
 
 @dataclass(frozen=True)
 class Outcome:
@@ -109,7 +112,17 @@ def prepare(request: Request) -> Prepared:
             limits=part.parity_limits,
             largest_output=prepared.largest_output,
         )
-    return Prepared(request, model, inputs, components)
+    options = request.options
+    whole = whole_of(
+        model,
+        inputs,
+        batch=options.batch,
+        prompt_tokens=options.prompt_tokens,
+        output_tokens=options.output_tokens,
+    )
+    if whole is not None:
+        components[END_TO_END] = whole_context(whole, model, components)
+    return Prepared(request, model, inputs, components, whole)
 
 
 def bench(
@@ -172,6 +185,11 @@ def bench(
             model_sha256=prepared.model.sha256,
             scenario=options.scenario.name,
             entry=entry.model_dump_json(),
+        if runtime not in RUNTIMES and prepared.whole is not None:
+            prepared = replace(prepared, whole=None)
+            warnings.append(
+                f"With {runtime} the components are timed one by one; end to end is the sum of their medians."
+            )
             context=context.to_json(),
         )
         try:
@@ -283,6 +301,11 @@ def _save(path: Path, arrays: Arrays) -> None:
     import zipfile
 
     with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
+        if prepared.whole is not None:
+            arrays = _input_files(Path(folder, "whole"), PreparedInputs(prepared.whole.inputs, ""))
+            whole = deploy_files(transport, entry, arrays)
+            sent += whole.sent_bytes
+            placed[END_TO_END] = Placed(model=None, inputs=whole.path("inputs.npz"))
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
@@ -301,9 +324,10 @@ def _context(
     options, model = prepared.request.options, prepared.model
     run = new_run_id(model.name, entry.name)
     sensors = [name for name in profile.sensors if name != "pmic"]
-    job = make_job(run, model, options, placed, runtime=runtime, provider=provider, sensors=sensors)
-    macs = [known.cost.macs for known in prepared.components.values()]
-    total = sum(value for value in macs if value is not None) if macs and None not in macs else None
+    job = make_job(
+        run, model, options, placed, runtime=runtime, provider=provider, sensors=sensors, whole=prepared.whole
+    )
+    total = _macs(prepared)
     notes = [*model.notes, *warnings]
     for name, inputs in prepared.inputs.items():
         notes += [*inputs.notes, *prepared.components[name].cost.notes]
@@ -328,6 +352,8 @@ def _context(
         run=run,
         job=job,
         model=model_section(model, total),
+    if prepared.whole is not None:
+        notes += [note for note in prepared.components[END_TO_END].cost.notes if note not in notes]
         device=device_section(entry, profile, facts, options.labels),
         setup=setup,
         profile=profile,
@@ -358,6 +384,15 @@ def conclude(
         raise InterruptedRunError(
             f"Interrupted; the run {context.run} has ended on the device and was not fetched.",
             where=link.transport.description,
+def _macs(prepared: Prepared) -> float | None:
+    """Return the multiply-accumulates of a unit of work: the whole's, else the sum over the components."""
+    whole = prepared.components.get(END_TO_END)
+    if whole is not None:
+        return whole.cost.macs
+    macs = [known.cost.macs for known in prepared.components.values()]
+    return sum(value for value in macs if value is not None) if macs and None not in macs else None
+
+
             next_step=come_back(context.run),
         ) from None
     store.finish(context.run, report, state=result.state, error=str(error.what) if error else None)

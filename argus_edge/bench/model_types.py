@@ -114,6 +114,11 @@ class BenchComponent:
         return sum(file.bytes for file in self.files)
 
     @property
+    def outputs(self) -> list[str]:
+        """Names of the outputs in the file's order, by a bundle's manifest."""
+        return [spec.name for spec in self.bundled.outputs] if self.bundled else []
+
+    @property
     def parity_limits(self) -> ParityLimits | None:
         """What outputs on the board must keep, by the bundle's own limits."""
         return self.bundled.parity.limits if self.bundled and self.bundled.parity else None

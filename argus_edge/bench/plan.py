@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
+from argus_edge.bench.end_to_end import END_TO_END, Whole
 from argus_edge.bench.model_types import BenchComponent, ResolvedModel
 from argus_edge.errors import UsageError
 from argus_edge.schema.agent import Job, Part, Scenario, Warmup
@@ -22,6 +23,8 @@ TYPICAL_WARMUP_S = 3.0
 # What the supervisor allows at most.
 ALLOWED_LOAD_S = 600.0
 ALLOWED_BUILD_S = 5400.0
+# Text is written a token at a time: a unit of work on a small board may take minutes, and warming up a few of them.
+ALLOWED_WRITING_S = 3600.0
 # A slow model goes on until it has its least number of calls, but not beyond this many durations, or seconds more.
 PATIENCE = 3.0
 PATIENCE_S = 60.0
@@ -29,6 +32,8 @@ MAX_DURATION_S = 86_400.0
 # Enough for p90, unless the user named a duration: then for a median.
 LEAST_CALLS = 64
 LEAST_CALLS_ASKED = 11
+# A unit of work that writes text is dozens of calls of its decoder.
+WARMUP_UNITS = 3
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class Options:
         For the report.
     sample_period_s
         Between sensor readings.
+    prompt_tokens, output_tokens
+        Of a unit of work that writes text; None: the bundle's typical prompt, and 32.
     runtime_options
         For the runtime, e.g. TensorRT's ``fp16``.
     system_root
@@ -75,6 +82,8 @@ class Options:
     background: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     sample_period_s: float = 1.0
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
     runtime_options: Mapping[str, Any] = field(default_factory=dict)
     system_root: str = "/"
 
@@ -162,13 +171,20 @@ def make_job(
     runtime: str,
     provider: str,
     sensors: Sequence[str],
+    whole: Whole | None = None,
 ) -> Job:
-    """Return the job: every component, repeat after repeat, so that a slow change of the board falls on all alike."""
-    parts = [
-        make_part(component, options, placed[component.name], repeat, runtime=runtime, provider=provider)
-        for repeat in range(options.runs)
-        for component in model.components
-    ]
+    """Return the job: every component and then the whole, repeat after repeat.
+
+    So a slow change of the board falls on all alike.
+    """
+    parts = []
+    for repeat in range(options.runs):
+        parts += [
+            make_part(component, options, placed[component.name], repeat, runtime=runtime, provider=provider)
+            for component in model.components
+        ]
+        if whole is not None:
+            parts.append(make_whole(whole, model, options, placed, repeat, runtime=runtime, provider=provider))
     if options.profile_ops:
         parts += [
             make_part(component, options, placed[component.name], 0, runtime=runtime, provider=provider, ops=True)
@@ -205,6 +221,7 @@ def make_part(
             "provider": provider,
             "model": placed.model,
             "format": component.format,
+            "outputs": component.outputs,
             "threads": options.threads,
             "inputs": placed.inputs,
             # Once is enough, and not beside the operators' profile.
@@ -217,6 +234,41 @@ def make_part(
     )
 
 
+def make_whole(
+    whole: Whole,
+    model: ResolvedModel,
+    options: Options,
+    placed: Mapping[str, Placed],
+    repeat: int,
+    *,
+    runtime: str,
+    provider: str,
+) -> Part:
+    """Return the part that runs the whole unit of work."""
+    components = {component.name: component for component in model.components}
+    paths = {name: place.model for name, place in placed.items() if place.model is not None}
+    scenario, warmup = options.scenario, options.warmup
+    if whole.generation is not None:
+        if scenario.name == "multi-stream":
+            raise UsageError("multi-stream does not apply to a model that writes text.", where=model.name)
+        scenario = scenario.model_copy(update={"min_calls": min(scenario.min_calls, LEAST_CALLS_ASKED)})
+        warmup = warmup.model_copy(update={"min_calls": min(warmup.min_calls, WARMUP_UNITS)})
+    return Part(
+        name=END_TO_END,
+        repeat=repeat,
+        runtime=runtime,
+        provider=provider,
+        format=model.format,
+        pipeline=whole.pipeline(components, paths),
+        preprocess=whole.preparation if repeat == 0 else None,
+        threads=options.threads,
+        inputs=placed[END_TO_END].inputs,
+        scenario=scenario,
+        warmup=warmup,
+        options=dict(options.runtime_options),
+    )
+
+
 def wall_limit(parts: Sequence[Part]) -> float:
     """Return after how many seconds a run has certainly gone wrong."""
     total = 60.0
@@ -225,13 +277,15 @@ def wall_limit(parts: Sequence[Part]) -> float:
         longest = part.scenario.max_duration_s or PATIENCE * part.scenario.duration_s + PATIENCE_S
         # The server scenario searches its rate in several windows.
         windows = 12 if part.scenario.name == "server" and part.scenario.qps is None else 2
-        total += ALLOWED_LOAD_S + build + part.warmup.max_s + windows * longest
+        writing = ALLOWED_WRITING_S if part.pipeline is not None and part.pipeline.generation is not None else 0.0
+        total += ALLOWED_LOAD_S + build + writing + part.warmup.max_s + windows * longest
     return total
 
 
 def estimate_s(model: ResolvedModel, job: Job) -> float:
     """Return about how long the run will take on the device, seconds: starts, loads, warm-ups and timed windows."""
     sizes = {component.name: component.bytes for component in model.components}
+    sizes[END_TO_END] = model.bytes
     total = 0.0
     for part in job.parts:
         total += IMPORT_S + sizes.get(part.name, 0) / LOAD_BYTES_S
@@ -247,9 +301,10 @@ def describe(model: ResolvedModel, job: Job, *, device: str) -> str:
     """Say in one line what is about to run, where, and for how long."""
     timed = [part for part in job.parts if not part.profile_ops]
     repeats = 1 + max(part.repeat for part in timed)
-    components = len(timed) // repeats
+    components = sum(part.pipeline is None for part in timed) // repeats
     scenario = timed[0].scenario
     parts = f"{components} component{'s' if components > 1 else ''}"
+    parts += " and the whole" if components < len(timed) // repeats else ""
     runs = f" x {repeats} runs" if repeats > 1 else ""
     return (
         f"{model.name} on {device}: {parts}{runs}, {scenario.name} for {scenario.duration_s:g} s each; "

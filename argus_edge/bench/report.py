@@ -7,12 +7,14 @@ from pathlib import Path
 
 from argus_edge.bench import energy as energies
 from argus_edge.bench import validity
-from argus_edge.bench.context import ComponentContext, Context, Cost
+from argus_edge.bench.context import ComponentContext, Context
+from argus_edge.bench.end_to_end import END_TO_END
 from argus_edge.bench.figures import spread, window_figures
 from argus_edge.bench.memory import headline
-from argus_edge.bench.model_types import GPU_PROVIDERS, BenchComponent, ResolvedModel
+from argus_edge.bench.model_types import GPU_PROVIDERS, ResolvedModel
 from argus_edge.bench.roofline import roofline
 from argus_edge.bench.samples import Samples, encode, read_samples
+from argus_edge.bench.steps import encoders, generation_of, preprocessing, step_figures
 from argus_edge.errors import RunFailedError
 from argus_edge.schema.agent import DeviceFacts, Part, PartResult, RunResult, SeriesPoint
 from argus_edge.schema.bench import (
@@ -22,6 +24,7 @@ from argus_edge.schema.bench import (
     Energy,
     Estimate,
     Figures,
+    Generation,
     Measurement,
     MemoryHeadline,
     Roofline,
@@ -31,7 +34,7 @@ from argus_edge.schema.device import DeviceEntry, Profile
 from argus_edge.text import clean
 
 SUMMARISED = ("p50", "p90", "p95", "p99", "throughput")
-END_TO_END = "end-to-end"
+SUMMARISED_OF_TOKENS = ("ttft", "inter_token", "tokens_per_s")
 
 
 def make_report(
@@ -69,6 +72,7 @@ def make_report(
             measurement.ops = profiles_of_ops[measurement.component]
     names = list(dict.fromkeys(part.name for part in context.job.parts))
     head = names[0] if len(names) == 1 else END_TO_END
+    parts = names if END_TO_END not in names else [END_TO_END]
     verdict = validity.together([(each.component, each.validity) for each in measurements])
     if len(measurements) < sum(not part.profile_ops for part in context.job.parts) and verdict.valid is not False:
         missing = validity.ValidityCause(code="incomplete", detail="not every part was run", remedy="run it again")
@@ -80,7 +84,7 @@ def make_report(
         setup=context.setup,
         measurements=measurements,
         validity=verdict,
-        summary=summarise(measurements, head, names),
+        summary=summarise(measurements, head, parts),
         headline=head,
         labels=context.device.labels,
         sources=list(context.sources),
@@ -118,6 +122,18 @@ def _measurement(
             dropped=part.dropped,
             held_qps=part.server.get("qps") if part.server.get("held") else None,
         )
+    steps, generation = [], None
+    if samples is not None and figures is not None and asked.pipeline is not None:
+        how, names = asked.pipeline.generation, encoders(asked.pipeline)
+        steps = step_figures(samples, names, how.output_tokens if how else 0, figures.window_s)
+        generation = generation_of(
+            samples,
+            asked.pipeline,
+            window_s=figures.window_s,
+            prompt_tokens=known.prompt_tokens,
+            image_tokens=known.image_tokens,
+            kv_cache_bytes=part.kv_cache_bytes,
+        )
     seen = validity.Observed(
         part=part,
         series=series,
@@ -133,7 +149,7 @@ def _measurement(
         repeat=part.repeat,
         state=part.state,
         error=part.error,
-        unit_of_work=unit_of_work(asked),
+        unit_of_work=known.unit or unit_of_work(asked),
         runtime=part.runtime,
         runtime_version=part.runtime_version,
         provider_requested=part.provider_requested,
@@ -153,6 +169,11 @@ def _measurement(
         latency=encode(samples.latency, "ns") if samples is not None else None,
         start=encode(samples.start - samples.start[0] + _waited(samples), "us") if samples is not None else None,
         figures=figures,
+        steps=steps,
+        generation=generation,
+        preprocessing=preprocessing(part.preprocess_s, asked.preprocess, part.preprocess_with)
+        if asked.preprocess
+        else None,
         memory=part.memory,
         memory_headline=_memory(context, part),
         energy=_energy(part, result, series, figures, meter),
@@ -247,21 +268,29 @@ def _roofline(
 def summarise(measurements: Sequence[Measurement], head: str, names: Sequence[str]) -> dict[str, Estimate]:
     """Return run-to-run figures over the repeats of the headline.
 
-    For a model of several components the end to end figure of a repeat is the sum of its components' medians, which is
-    the latency of one unit of work as long as they run one after the other. Other percentiles do not add.
+    ``names`` are the measurements that the headline is made of. Where several models could not be called as one unit
+    of work (TensorRT), they are all components: the figure of a repeat is the sum of their medians, which is the
+    latency as long as they run one after the other. Other percentiles do not add.
     """
     by_repeat: dict[int, dict[str, Figures]] = {}
+    writing: list[Generation] = []
     for each in measurements:
         if each.figures is not None and each.state == "done":
             by_repeat.setdefault(each.repeat, {})[each.component] = each.figures
+            if each.component == head and each.generation is not None:
+                writing.append(each.generation)
     whole = [figures for _, figures in sorted(by_repeat.items()) if all(name in figures for name in names)]
-    if head == END_TO_END:
+    if len(names) > 1:
         sums = [[figures[name].p50.value for name in names] for figures in whole]
         known = [sum(value for value in row if value is not None) for row in sums if None not in row]
         return {"p50": spread(known)} if known else {}
     found: dict[str, Estimate] = {}
     for figure in SUMMARISED:
         values = [getattr(figures[head], figure).value for figures in whole]
+        if values and None not in values:
+            found[figure] = spread(values)
+    for figure in SUMMARISED_OF_TOKENS:
+        values = [getattr(generation, figure).value for generation in writing]
         if values and None not in values:
             found[figure] = spread(values)
     return found
@@ -293,33 +322,3 @@ def device_section(
 ) -> BenchedDevice:
     """Return the report's section on the device: the inventory's labels under the command's."""
     return BenchedDevice(name=entry.name, profile=profile.name, facts=facts, labels={**entry.labels, **labels})
-
-
-def component_cost(
-    component: BenchComponent, shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int] | None = None
-) -> Cost:
-    """Return what one call costs: the MACs by the bundle's count at these lengths, else by a walk over the ONNX graph.
-
-    Parameters
-    ----------
-    component
-        What is called.
-    shapes
-        Input name -> lengths.
-    dims
-        Of a bundle: the lengths of its free dimensions.
-    """
-    bundled = component.bundled
-    counted = next((float(count.macs) for count in bundled.macs if count.dims == dims), None) if bundled else None
-    if component.format != "onnx" or component.model is None:
-        return Cost(counted, float(bundled.weight_bytes) if bundled else None)
-    from argus_edge.onnx_macs import file_cost
-
-    cost = file_cost(str(component.model.path), shapes)
-    traffic = float(cost.weight_bytes + cost.io_bytes)
-    if counted is not None:
-        return Cost(counted, traffic)
-    notes = tuple(
-        f"{component.name}: the MACs of {nodes} x {op} could not be counted" for op, nodes in cost.uncounted.items()
-    )
-    return Cost(None if cost.uncounted else float(cost.macs), traffic, notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from argus_edge.schema.bench import EncodedArray
 Dtype = Literal["<u4", "<u8", "<f8"]
 Unit = Literal["ns", "us", "s", "tokens"]
 
+MAX_MARKS = 100_000
 PER_SECOND = {"ns": 1e9, "us": 1e6, "s": 1.0}
 
 
@@ -31,11 +32,14 @@ class Samples:
         Shape (n,), seconds of the device's CLOCK_MONOTONIC.
     latency
         Shape (n,), seconds; from the scheduled time where there is a schedule, else from the start.
+    marks
+        Shape (n, m): moments within each call, on the same clock; 0 where a call did not come to one.
     """
 
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     latency: NDArray[np.float64]
+    marks: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def __len__(self) -> int:
         return len(self.start)
@@ -59,8 +63,10 @@ def read_samples(path: Path, *, count: int | None = None) -> Samples:
     raw = path.read_bytes()
     if len(raw) < wire.SAMPLE_HEADER_BYTES:
         raise RunFailedError(f"The samples file holds only {len(raw)} bytes.", where=path.name)
-    _, capacity, columns, _ = struct.unpack_from(wire.SAMPLE_HEADER, raw)
-    if columns not in (2, 3) or not 0 <= capacity <= len(raw) or capacity != int(capacity):
+    _, capacity, columns, _, marks = struct.unpack_from(wire.SAMPLE_HEADER, raw)
+    own = columns - marks
+    whole = all(0 <= value <= len(raw) and value == int(value) for value in (capacity, columns, marks))
+    if own not in (2, 3) or marks > MAX_MARKS or not whole:
         raise RunFailedError("The samples file's header does not hold together.", where=path.name)
     rows = int(capacity)
     if len(raw) < wire.SAMPLE_HEADER_BYTES + 8 * rows * int(columns):
@@ -70,10 +76,11 @@ def read_samples(path: Path, *, count: int | None = None) -> Samples:
     if count is not None:
         done &= np.arange(rows) < count
     start, end = table[0, done], table[1, done]
-    latency = end - (table[2, done] if columns == 3 else start)
-    if not np.isfinite(latency).all() or (latency < 0).any():
+    latency = end - (table[2, done] if own == 3 else start)
+    within = np.ascontiguousarray(table[int(own) :, done].T)
+    if not np.isfinite(latency).all() or (latency < 0).any() or not np.isfinite(within).all():
         raise RunFailedError("The samples file holds a call that ends before it begins.", where=path.name)
-    return Samples(start=start, end=end, latency=latency)
+    return Samples(start=start, end=end, latency=latency, marks=within)
 
 
 def encode(values: NDArray[Any], unit: Unit) -> EncodedArray:

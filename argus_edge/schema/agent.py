@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from argus_edge.schema.pipeline import Format, Pipeline, Preparation
+
 Text = Annotated[str, StringConstraints(max_length=2048)]
 Name = Annotated[str, StringConstraints(max_length=128)]
 Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -50,16 +52,25 @@ class Job(BaseModel):
 
 
 class Part(BaseModel):
-    """One thing to time: a component, or one repeat of it."""
+    """One thing to time: a component, or the whole unit of work; or one repeat of it."""
 
     model_config = ConfigDict(extra="forbid")
 
     name: Name
     repeat: int = Field(default=0, ge=0)
-    runtime: Literal["onnxruntime", "litert", "torch", "tensorrt", "null"]
+    runtime: Literal["onnxruntime", "litert", "torch", "tensorrt", "server", "null"]
     provider: Literal["cpu", "cuda", "tensorrt", "xnnpack"] = "cpu"
     model: Text | None = Field(default=None, description="Path on the device; None for the null runtime.")
-    format: Literal["onnx", "tflite", "torchscript", "exported", "engine", "none"] = "none"
+    format: Format = "none"
+    outputs: list[str] = Field(
+        default_factory=list, max_length=4096, description="Names of the outputs, for runtimes whose files do not tell."
+    )
+    pipeline: Pipeline | None = Field(
+        default=None, description="In place of one model: the models of a unit of work; inputs are component/input."
+    )
+    preprocess: Preparation | None = Field(
+        default=None, description="Prepare a picture so many times after the timed window, and time that apart."
+    )
     threads: int | None = Field(default=None, ge=1, le=1024, description="None: the runtime's own default.")
     inputs: Text | None = Field(
         default=None, description="Path of an .npz on the device: one array per model input, already of the batch size."
@@ -240,6 +251,10 @@ class MemoryFigures(Wire):
 
     baseline_rss: int | None = Field(default=None, description="Before the runtime was imported.")
     peak_rss_load: int | None = Field(default=None, description="VmHWM over import, load, first call.")
+    server_tree: int | None = Field(
+        default=None, description="A driven server: sum of VmHWM over all its processes, since they started."
+    )
+    server_pss: int | None = Field(default=None, description="A driven server: sum of PSS over all its processes.")
     peak_rss_steady: int | None = Field(
         default=None, description="VmHWM over warm-up and the timed window, reset before."
     )
@@ -329,6 +344,9 @@ class PartResult(Wire):
     other_cpu_share: float | None = Field(
         default=None, description="CPU time of all other processes / (window x cores)."
     )
+    kv_cache_bytes: int | None = Field(default=None, description="Keys and values after the last token but one.")
+    preprocess_s: list[float] = Field(default_factory=list, max_length=1000, description="Seconds of each picture.")
+    preprocess_with: Name | None = None
     parity: ParityFigures | None = None
     ops: list[OpRow] = Field(default_factory=list, max_length=10_000)
     notes: list[Text] = Field(default_factory=list, max_length=200)

@@ -87,17 +87,36 @@ class Figures(Model):
     held_qps: float | None = Field(default=None, description="server: highest arrival rate that held the bound.")
 
 
-class Generation(Model):
-    """Figures of a generative component or pipeline. Times in seconds."""
+class StepFigures(Model):
+    """One step of a unit of work, timed within it: a tower, the vision, reading the prompt, writing after it."""
 
-    prompt_tokens: int
-    output_tokens: int
-    preprocessing: Estimate | None = None
-    vision: Estimate | None = None
-    ttft: Estimate
-    inter_token: Estimate
-    tokens_per_s: Estimate
-    kv_cache_bytes: int | None = None
+    name: str
+    p50: Estimate = Field(description="Seconds.")
+    samples: EncodedArray = Field(description="One for each call, in order.")
+
+
+class Preprocessing(Model):
+    """From a picture to the model's input, timed apart from the unit of work."""
+
+    p50: Estimate = Field(description="Seconds a picture.")
+    samples: EncodedArray
+    description: str = Field(description="What was done, with what, and where.")
+
+
+class Generation(Model):
+    """Figures of writing text. Times in seconds."""
+
+    prompt_tokens: int | None = Field(description="Image placeholders included; None where a server does not tell.")
+    image_tokens: int | None = None
+    output_tokens: int | None = Field(description="Written in each call; of a server the median.")
+    ttft: Estimate = Field(description="From the call's start to the first token: vision and prefill are in it.")
+    inter_token: Estimate = Field(description="Between two tokens, after the first.")
+    tokens_per_s: Estimate = Field(description="After the first token.")
+    prefill_tokens_per_s: Estimate | None = Field(default=None, description="Tokens of the prompt a second of prefill.")
+    kv_cache_bytes: int | None = Field(default=None, description="Keys and values at the end of a call, measured.")
+    ttft_samples: EncodedArray
+    inter_token_samples: EncodedArray
+    notes: list[str] = Field(default_factory=list)
 
 
 class Energy(Model):
@@ -192,7 +211,9 @@ class Measurement(Model):
     latency: EncodedArray | None = None
     start: EncodedArray | None = Field(default=None, description="Start of each call after the window's start.")
     figures: Figures | None = None
+    steps: list[StepFigures] = Field(default_factory=list, description="Of a whole unit of work, in order.")
     generation: Generation | None = None
+    preprocessing: Preprocessing | None = None
     memory: MemoryFigures = Field(default_factory=MemoryFigures)
     memory_headline: MemoryHeadline
     energy: Energy | None = None
@@ -265,7 +286,8 @@ class BenchReport(Artifact):
     validity: Validity
     summary: dict[str, Estimate] = Field(
         default_factory=dict,
-        description="Run-to-run figures over repeats of the headline component: p50, p90, p95, p99, throughput.",
+        description="Run-to-run figures over repeats of the headline component: p50, p90, p95, p99, throughput; "
+        "where it writes text ttft, inter_token, tokens_per_s.",
     )
     headline: str = Field(description="Component that stands for the model: 'end-to-end' or the only component.")
     labels: dict[str, str] = Field(default_factory=dict)

@@ -39,7 +39,7 @@ def test_a_run_leaves_a_result_and_every_sample(agent, parts) -> None:
     assert events[0]["event"] == "started"
     assert events[-1]["event"] == "ended"
     assert [e["phase"] for e in events if e["event"] == "phase" and e["part"] == 0] == [
-        phase for phase in wire.PHASES if phase not in ("parity", "ops")
+        phase for phase in wire.PHASES if phase not in ("preprocess", "parity", "ops")
     ]
     for index, part in enumerate(result.parts):
         starts, ends = columns(agent.files()[wire.SAMPLES_FILE % index])

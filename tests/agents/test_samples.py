@@ -36,7 +36,7 @@ def test_the_calls_that_are_done_are_found_while_the_file_grows(tmp_path_factory
     assert samples.keep(folder, 0) == done
     assert not any(os.path.exists(path) for path in samples.candidates(folder, 0))
     data = (folder / (wire.SAMPLES_FILE % 0)).read_bytes()
-    assert struct.unpack_from(wire.SAMPLE_HEADER, data) == (done, done, columns, 4)
+    assert struct.unpack_from(wire.SAMPLE_HEADER, data) == (done, done, columns, 4, 0)
     values = struct.unpack_from(f"<{done * columns}d", data, wire.SAMPLE_HEADER_BYTES)
     assert list(values) == [1.0 + index for index in range(done)] * columns
     assert samples.keep(folder, 0) == done  # once more changes nothing

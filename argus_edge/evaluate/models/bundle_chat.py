@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from argus_edge.bundles import multimodal_positions
 from argus_edge.errors import InputError
 from argus_edge.evaluate.models.base import Array, ModelSpec
 from argus_edge.evaluate.models.bundle_base import Bundle
 from argus_edge.evaluate.models.bundle_decoder import BundleDecoder
 from argus_edge.evaluate.models.chat import Chat, ChatTokens
 
-__all__ = ["ChatBundle", "load_chat_bundle", "multimodal_positions"]
+__all__ = ["ChatBundle", "load_chat_bundle"]
 
 
 class ChatBundle(Bundle, Chat):
@@ -54,39 +54,6 @@ class ChatBundle(Bundle, Chat):
             ids, fixed, positions = self._prompt(image, prompt)
             rows.append(self._decoder.first_token(ids, fixed, positions))
         return np.stack(rows)
-
-
-def multimodal_positions(is_image: Any) -> Array:
-    """Return Qwen2-VL's positions on three axes (time, height, width) of a prompt with one square image.
-
-    Text counts up on all three alike; an image's tokens share one time and count rows and columns of their grid; text
-    goes on after the largest position so far (P. Wang et al. Qwen2-VL. 2024, section 2.1).
-
-    Parameters
-    ----------
-    is_image
-        Shape (length,): where the prompt holds the image's tokens, one run of them.
-
-    Returns
-    -------
-    Array
-        int64 of shape (3, length).
-
-    Examples
-    --------
-    >>> multimodal_positions([False, True, True, True, True, False]).tolist()
-    [[0, 1, 1, 1, 1, 3], [0, 1, 1, 2, 2, 3], [0, 1, 2, 1, 2, 3]]
-    """
-    mask = np.asarray(is_image, bool)
-    positions = np.tile(np.arange(len(mask), dtype=np.int64), (3, 1))
-    count = int(mask.sum())
-    if count:
-        start = int(mask.argmax())
-        side = round(count**0.5)
-        rows, columns = np.divmod(np.arange(count), side)
-        positions[:, mask] = start + np.stack([np.zeros(count, np.int64), rows, columns])
-        positions[:, start + count :] += side - count
-    return positions
 
 
 def load_chat_bundle(spec: ModelSpec) -> ChatBundle:
