@@ -75,8 +75,8 @@ class Prepared:
     model: ResolvedModel
     inputs: Mapping[str, PreparedInputs]
     components: Mapping[str, ComponentContext]
-
     whole: Whole | None = None
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -174,6 +174,11 @@ def bench(
         )
         for warning in [*([f"{entry.name}: {note}"] if note else []), *warnings]:
             told.say(f"note: {warning}")
+        if runtime not in RUNTIMES and prepared.whole is not None:
+            prepared = replace(prepared, whole=None)
+            warnings.append(
+                f"With {runtime} the components are timed one by one; end to end is the sum of their medians."
+            )
         placed = _deploy(link.transport, entry, prepared, told)
         context = _context(prepared, entry, facts, profile, placed, runtime, provider, warnings)
         told.say(describe(prepared.model, context.job, device=entry.name))
@@ -185,11 +190,6 @@ def bench(
             model_sha256=prepared.model.sha256,
             scenario=options.scenario.name,
             entry=entry.model_dump_json(),
-        if runtime not in RUNTIMES and prepared.whole is not None:
-            prepared = replace(prepared, whole=None)
-            warnings.append(
-                f"With {runtime} the components are timed one by one; end to end is the sum of their medians."
-            )
             context=context.to_json(),
         )
         try:
@@ -280,6 +280,11 @@ def _deploy(transport: Transport, entry: DeviceEntry, prepared: Prepared, told: 
                 inputs=inputs.path("inputs.npz"),
                 golden=inputs.path("golden.npz") if "golden.npz" in arrays else None,
             )
+        if prepared.whole is not None:
+            arrays = _input_files(Path(folder, "whole"), PreparedInputs(prepared.whole.inputs, ""))
+            whole = deploy_files(transport, entry, arrays)
+            sent += whole.sent_bytes
+            placed[END_TO_END] = Placed(model=None, inputs=whole.path("inputs.npz"))
     told.quiet()
     if sent:
         told.say(f"sent {sent / 1e6:,.1f} MB to {transport.description}")
@@ -301,11 +306,6 @@ def _save(path: Path, arrays: Arrays) -> None:
     import zipfile
 
     with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
-        if prepared.whole is not None:
-            arrays = _input_files(Path(folder, "whole"), PreparedInputs(prepared.whole.inputs, ""))
-            whole = deploy_files(transport, entry, arrays)
-            sent += whole.sent_bytes
-            placed[END_TO_END] = Placed(model=None, inputs=whole.path("inputs.npz"))
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
@@ -331,6 +331,8 @@ def _context(
     notes = [*model.notes, *warnings]
     for name, inputs in prepared.inputs.items():
         notes += [*inputs.notes, *prepared.components[name].cost.notes]
+    if prepared.whole is not None:
+        notes += [note for note in prepared.components[END_TO_END].cost.notes if note not in notes]
     shapes = {
         input_name if len(model.components) == 1 else f"{name}/{input_name}": lengths
         for name, inputs in prepared.inputs.items()
@@ -352,8 +354,6 @@ def _context(
         run=run,
         job=job,
         model=model_section(model, total),
-    if prepared.whole is not None:
-        notes += [note for note in prepared.components[END_TO_END].cost.notes if note not in notes]
         device=device_section(entry, profile, facts, options.labels),
         setup=setup,
         profile=profile,
@@ -361,6 +361,15 @@ def _context(
         sources=[Source(name=model.name, sha256=model.sha256)],
         notes=notes,
     )
+
+
+def _macs(prepared: Prepared) -> float | None:
+    """Return the multiply-accumulates of a unit of work: the whole's, else the sum over the components."""
+    whole = prepared.components.get(END_TO_END)
+    if whole is not None:
+        return whole.cost.macs
+    macs = [known.cost.macs for known in prepared.components.values()]
+    return sum(value for value in macs if value is not None) if macs and None not in macs else None
 
 
 def conclude(
@@ -384,15 +393,6 @@ def conclude(
         raise InterruptedRunError(
             f"Interrupted; the run {context.run} has ended on the device and was not fetched.",
             where=link.transport.description,
-def _macs(prepared: Prepared) -> float | None:
-    """Return the multiply-accumulates of a unit of work: the whole's, else the sum over the components."""
-    whole = prepared.components.get(END_TO_END)
-    if whole is not None:
-        return whole.cost.macs
-    macs = [known.cost.macs for known in prepared.components.values()]
-    return sum(value for value in macs if value is not None) if macs and None not in macs else None
-
-
             next_step=come_back(context.run),
         ) from None
     store.finish(context.run, report, state=result.state, error=str(error.what) if error else None)
