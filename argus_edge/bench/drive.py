@@ -27,7 +27,7 @@ from argus_edge.bench.inputs import (
 from argus_edge.bench.model_types import RUNTIMES_OF, ResolvedModel
 from argus_edge.bench.models import resolve_model
 from argus_edge.bench.plan import Options, Placed, describe, make_job, new_run_id
-from argus_edge.bench.report import component_cost, device_section, make_report, model_section
+from argus_edge.bench.report import device_section, make_report, model_section
 from argus_edge.bench.watching import Link, Listener, Nobody, come_back, follow, stop_on_interrupt
 from argus_edge.devices.agent_client import AgentClient
 from argus_edge.devices.connect import connect
