@@ -20,6 +20,7 @@ TOP_LEVEL = (
 )  # fmt: skip
 PRECISIONS = ("fp32", "fp16", "int8", "int8-static", "int4")
 FORMATS = ("onnx", "tflite", "torch")
+CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def parse_plan(text: str, where: str, folder: Path) -> Plan:
     return Plan(
         name=name,
         models=tuple(_local(model, folder) for model in reader.texts(values["models"], "models")),
-        out=path("out") or folder / "runs" / _slug(name),
+        out=path("out") or folder / "runs" / slug(name),
         formats=reader.choices(values["formats"], "formats", FORMATS) if "formats" in values else ("onnx",),
         precisions=reader.choices(values["precisions"], "precisions", PRECISIONS)
         if "precisions" in values
@@ -161,8 +162,10 @@ def read_plan(path: Path | str) -> Plan:
     return parse_plan(read_yaml_text(path, "plan"), str(path), Path(path).resolve().parent)
 
 
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", Path(text).name or text).strip("-.") or "model"
+def slug(text: str) -> str:
+    """Return a text as part of a file's name: of a path its last part, of ``module:Class`` the class."""
+    name = text.rpartition(":")[2] if CLASS.fullmatch(text) else Path(text).name or text
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "model"
 
 
 def _is_bundle(model: str) -> bool:
@@ -189,10 +192,10 @@ def _exports(plan: Plan) -> Iterator[tuple[str, str, Step | None]]:
     """Iterate over (label, bundle folder, the step that makes it)."""
     for model in plan.models:
         if _is_bundle(model):
-            yield _slug(model), model, None
+            yield slug(model), model, None
             continue
         for file_format, precision in itertools.product(plan.formats, plan.precisions):
-            label = f"{_slug(model)}-{file_format}-{precision}"
+            label = f"{slug(model)}-{file_format}-{precision}"
             folder = plan.out / "bundles" / label
             argv = ["export", model, "--format", file_format, "--precision", precision, "--out", str(folder)]
             if plan.random_weights:
@@ -216,7 +219,7 @@ def _evaluation(plan: Plan, label: str, bundle: str, made_by: Step | None) -> St
 
 
 def _bench(plan: Plan, label: str, bundle: str, made_by: Step | None, device: str, scenario: str) -> Step:
-    output = plan.out / "bench" / f"{label}.{_slug(device)}.{scenario}.json"
+    output = plan.out / "bench" / f"{label}.{slug(device)}.{scenario}.json"
     argv = ["bench", bundle, "--device", device, "--scenario", scenario, "--runs", str(plan.runs), "--out", str(output)]
     if plan.duration is not None:
         argv += ["--duration", plan.duration]

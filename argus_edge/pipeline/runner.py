@@ -7,16 +7,18 @@ import json
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from argus_edge.artifacts import read_file, sha256_file, write_text
+from argus_edge.artifacts import host_errors, read_file, sha256_file, write_text
 from argus_edge.errors import GateFailedError, GateUndecidedError, HostError, InputError
-from argus_edge.pipeline.plan import Plan, Step, steps_of
+from argus_edge.pipeline.plan import Plan, Step, slug, steps_of
 
 LEDGER = "steps.json"
+MEASURING = ("export", "bench", "eval")
 State = Literal["done", "kept", "failed", "left out"]
 VERDICTS = {GateFailedError.exit_code: "failed", GateUndecidedError.exit_code: "cannot decide"}
 
@@ -38,17 +40,28 @@ class Outcome:
         return next(iter(failures), next(iter(verdicts), 0))
 
 
-Run = Callable[[Sequence[str]], int]
+Run = Callable[[Sequence[str], Path | None], int]
 Tell = Callable[[str], None]
 
 
-def run_command(argv: Sequence[str]) -> int:
+def run_command(argv: Sequence[str], log: Path | None) -> int:
     """Run ``argus-edge`` with the arguments in a process of its own, and return its exit code.
 
     A process of its own gives the exporter's memory back before a bench begins, and one that is killed takes nothing
-    with it.
+    with it. What it prints goes to ``log``, where there is one; its progress stays on the terminal.
     """
-    return subprocess.run([sys.executable, "-m", "argus_edge", *argv], check=False).returncode
+    command = [sys.executable, "-m", "argus_edge", *argv]
+    if log is None:
+        return subprocess.run(command, check=False).returncode
+    with host_errors(log):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w", encoding="utf-8") as output:
+            return subprocess.run(command, check=False, stdout=output).returncode
+
+
+def log_of(plan: Plan, step: Step) -> Path | None:
+    """Return where a step's words go: a measurement's to a file, a decision's to the terminal."""
+    return plan.out / "logs" / f"{slug(step.name)}.txt" if step.argv[0] in MEASURING else None
 
 
 def command_line(step: Step) -> str:
@@ -90,7 +103,7 @@ def run_plan(plan: Plan, *, run: Run = run_command, tell: Tell = lambda _: None)
     plan
         What to do.
     run
-        Runs one command and returns its exit code.
+        Runs one command, whose words go to a file where one is given, and returns its exit code.
     tell
         Called with a line for the user before and after each step.
 
@@ -120,7 +133,9 @@ def run_plan(plan: Plan, *, run: Run = run_command, tell: Tell = lambda _: None)
             tell(f"{head}: done before")
             continue
         tell(f"{head}\n  {command_line(step)}")
-        code = run(step.argv)
+        log = log_of(plan, step)
+        begun = time.monotonic()
+        code = run(step.argv, log)
         if code == 130:
             raise KeyboardInterrupt
         finished = code == 0 or (step.gate and code in VERDICTS)
@@ -132,5 +147,6 @@ def run_plan(plan: Plan, *, run: Run = run_command, tell: Tell = lambda _: None)
             hashes[step.name] = sha256_file(step.output)
             ledger[step.name] = {"key": key, "output": hashes[step.name], "code": str(code)}
             write_text(ledger_path, json.dumps(ledger, indent=1) + "\n")
-        tell(f"{head}: {'done' if finished else f'failed with exit code {code}'}")
+        state = "done" if finished else f"failed with exit code {code}"
+        tell(f"{head}: {state} after {time.monotonic() - begun:.0f} s" + (f"; {log}" if log else ""))
     return outcome

@@ -10,7 +10,7 @@ import pytest
 
 from argus_edge.errors import HostError, InputError
 from argus_edge.pipeline.plan import parse_plan, steps_of
-from argus_edge.pipeline.runner import LEDGER, run_plan
+from argus_edge.pipeline.runner import LEDGER, log_of, run_command, run_plan
 
 TEXT = """\
 plan: 1
@@ -37,7 +37,7 @@ class Commands:
         self.fail = fail or {}
         self.ran: list[str] = []
 
-    def __call__(self, argv: Sequence[str]) -> int:
+    def __call__(self, argv: Sequence[str], log: Path | None) -> int:
         self.ran.append(argv[0])
         code = next((code for word, code in self.fail.items() if word in argv), 0)
         if code in (0, 8) or (code == 1 and argv[0] == "validate"):
@@ -70,6 +70,23 @@ def test_every_step_comes_after_what_it_needs(tmp_path: Path) -> None:
     for step in steps_of(plan(tmp_path)):
         assert set(step.needs) <= seen
         seen.add(step.name)
+
+
+def test_a_class_of_one_s_own_is_named_by_its_class(tmp_path: Path) -> None:
+    assert steps_of(plan(tmp_path, "plan: 1\nmodels: ['towers:Tiny']\n"))[0].name == "export Tiny-onnx-fp32"
+
+
+def test_a_measurement_s_words_go_to_a_file_and_a_decision_s_to_the_terminal(tmp_path: Path) -> None:
+    held = plan(tmp_path)
+    logs = {step.name: log_of(held, step) for step in steps_of(held)}
+    assert logs["validate"] is None
+    assert logs["eval clip-vit-base-patch32-onnx-int8"] == held.out / "logs/eval-clip-vit-base-patch32-onnx-int8.txt"
+    assert len(set(logs.values()) - {None}) == 8
+
+
+def test_the_words_of_a_command_are_kept(tmp_path: Path) -> None:
+    assert run_command(["--version"], tmp_path / "logs" / "version.txt") == 0
+    assert "argus-edge" in (tmp_path / "logs" / "version.txt").read_text()
 
 
 def test_every_command_is_one_that_argus_edge_takes(tmp_path: Path) -> None:
@@ -150,7 +167,7 @@ def test_an_interrupted_plan_goes_on(tmp_path: Path) -> None:
 
 def test_a_command_that_leaves_nothing_behind_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(HostError, match="left no output"):
-        run_plan(plan(tmp_path), run=lambda _: 0)
+        run_plan(plan(tmp_path), run=lambda _, __: 0)
 
 
 def test_a_spoilt_record_is_named(tmp_path: Path) -> None:
