@@ -18,11 +18,12 @@ def peak():
     return system.status_bytes().get("VmHWM")
 
 
-def proportional():
+def proportional(pid="self"):
     """Return PSS in bytes, or None. Walks the page tables for milliseconds: never inside a timed window."""
     total, found = 0, False
     # Kernels before 4.14 (a Jetson Nano's) have no roll-up; theirs is summed over the mappings.
-    text = system.read_text("/proc/self/smaps_rollup") or system.read_text("/proc/self/smaps", 64 << 20)
+    folder = "/proc/%s/" % pid
+    text = system.read_text(folder + "smaps_rollup") or system.read_text(folder + "smaps", 64 << 20)
     for line in text.splitlines():
         if line.startswith("Pss:"):
             total += int(line.split()[1]) * 1024

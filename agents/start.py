@@ -30,12 +30,22 @@ def check_job(job):
         scenario = part.get("scenario")
         if not isinstance(scenario, dict) or scenario.get("name", "single-stream") not in wire.SCENARIOS:
             raise Fault("bad-job", "a part has no scenario that this agent knows")
-        components = (part.get("pipeline") or {}).get("components") or []
-        for holder, name in [(part, "model"), (part, "inputs"), (part, "golden")] + [(c, "model") for c in components]:
-            if holder.get(name):
-                holder[name] = os.path.abspath(os.path.expanduser(holder[name]))
-                if not os.path.exists(holder[name]):
-                    raise Fault("bad-job", "there is no file %s on this device" % holder[name])
+        check_files(part)
+
+
+def check_files(part):
+    """Make the paths of a part's files absolute; raise Fault bad-job where one is not there."""
+    components = (part.get("pipeline") or {}).get("components") or []
+    images = (part.get("server") or {}).get("images") or []
+    places = [(part, "model"), (part, "inputs"), (part, "golden")]
+    places += [(component, "model") for component in components]
+    places += [(images, index) for index in range(len(images))]
+    for holder, key in places:
+        path = holder[key] if isinstance(holder, list) else holder.get(key)
+        if path:
+            holder[key] = path = os.path.abspath(os.path.expanduser(path))
+            if not os.path.exists(path):
+                raise Fault("bad-job", "there is no file %s on this device" % path)
 
 
 def agent_sha256():

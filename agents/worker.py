@@ -180,7 +180,7 @@ def run_part(part, place, control):
     control.enter("memory")
     memories.update(memory.steady_figures(peak, samples_bytes), device_peak=runtime.device_peak())
     memories.update(runtime.memory())
-    control.tell(figures={"memory": memories})
+    control.tell(figures={"memory": memories, "notes": runtime.notes})
     if part.get("preprocess"):
         from .preprocess import measure
 

@@ -10,6 +10,8 @@ class BaseRuntime:
     ----------
     figures : dict
         Fields of ``PartResult`` that the runtime knows: ``providers_used``, ``provider_fell_back``, ``build_s`` …
+    notes : list of str
+        What the reader must know; told once, after the timed window.
     formats, providers : tuple
         What it takes.
     self_timed : bool
@@ -31,6 +33,7 @@ class BaseRuntime:
         self.threads = part.get("threads")
         self.options = part.get("options") or {}
         self.figures = {"provider_requested": self.provider, "threads": self.threads}
+        self.notes = []
 
     def check(self):
         """Raise Fault bad-job where the part asks for what this runtime does not do."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
 from argus_edge.bench import preflight
 from argus_edge.bench.context import ComponentContext, Context
 from argus_edge.bench.cost import component_cost
@@ -17,7 +15,6 @@ from argus_edge.bench.energy import Meter
 from argus_edge.bench.energy_pass import measure_energy
 from argus_edge.bench.fetching import failure, read_result
 from argus_edge.bench.inputs import (
-    Arrays,
     PreparedInputs,
     Shapes,
     check_shapes_are_used,
@@ -26,15 +23,17 @@ from argus_edge.bench.inputs import (
 )
 from argus_edge.bench.model_types import RUNTIMES_OF, ResolvedModel
 from argus_edge.bench.models import resolve_model
+from argus_edge.bench.placing import place
 from argus_edge.bench.plan import Options, Placed, describe, make_job, new_run_id
 from argus_edge.bench.report import device_section, make_report, model_section
+from argus_edge.bench.serving import SERVER, Served, served_model, served_of
 from argus_edge.bench.watching import Link, Listener, Nobody, come_back, follow, stop_on_interrupt
 from argus_edge.devices.agent_client import AgentClient
 from argus_edge.devices.connect import connect
-from argus_edge.devices.deploy import deploy_agent, deploy_files
-from argus_edge.devices.probing import probe, profile_note, profile_of
+from argus_edge.devices.deploy import deploy_agent
+from argus_edge.devices.probing import profile_note, profile_of
 from argus_edge.devices.transport import Transport
-from argus_edge.errors import ArgusError, InterruptedRunError, RunFailedError
+from argus_edge.errors import ArgusError, InterruptedRunError, RunFailedError, UsageError
 from argus_edge.schema.agent import DeviceFacts
 from argus_edge.schema.base import Source
 from argus_edge.schema.bench import BenchReport, Setup
@@ -76,6 +75,7 @@ class Prepared:
     inputs: Mapping[str, PreparedInputs]
     components: Mapping[str, ComponentContext]
     whole: Whole | None = None
+    served: Served | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,12 @@ def prepare(request: Request) -> Prepared:
     InputError, UsageError
         The model or the inputs cannot be used.
     """
+    served = served_of(request.model, request.options)
+    if served is not None and (request.input_file or request.shapes.inputs):
+        raise UsageError("--input and --shape belong to a model's own inputs; a server has none.")
+    if served is not None:
+        known = ComponentContext(unit=served.unit)
+        return Prepared(request, served_model(served.model, served.url), {}, {SERVER: known}, served=served)
     model = resolve_model(request.model, runtime=request.options.runtime)
     preflight.choose_runtime(model, request.options.runtime)
     check_shapes_are_used(model, request.shapes)
@@ -179,7 +185,7 @@ def bench(
             warnings.append(
                 f"With {runtime} the components are timed one by one; end to end is the sum of their medians."
             )
-        placed = _deploy(link.transport, entry, prepared, told)
+        placed = place(link.transport, entry, prepared, told)
         context = _context(prepared, entry, facts, profile, placed, runtime, provider, warnings)
         told.say(describe(prepared.model, context.job, device=entry.name))
         store.add(
@@ -261,56 +267,6 @@ def _interrupted(link: Link, agent: str, run: str, store: Store, told: Listener)
     return error
 
 
-def _deploy(transport: Transport, entry: DeviceEntry, prepared: Prepared, told: Listener) -> dict[str, Placed]:
-    """Send every component's files and inputs; what is there is not sent again."""
-    placed: dict[str, Placed] = {}
-    sent = 0
-    with tempfile.TemporaryDirectory(prefix="argus-edge-") as folder:
-        for number, component in enumerate(prepared.model.components):
-            if component.model is None:
-                placed[component.name] = Placed(model=None)
-                continue
-            files = {file.name: file.path for file in component.files}
-            model = deploy_files(transport, entry, files, progress=told.transfer)
-            arrays = _input_files(Path(folder, str(number)), prepared.inputs[component.name])
-            inputs = deploy_files(transport, entry, arrays)
-            sent += model.sent_bytes + inputs.sent_bytes
-            placed[component.name] = Placed(
-                model=model.path(component.model.name),
-                inputs=inputs.path("inputs.npz"),
-                golden=inputs.path("golden.npz") if "golden.npz" in arrays else None,
-            )
-        if prepared.whole is not None:
-            arrays = _input_files(Path(folder, "whole"), PreparedInputs(prepared.whole.inputs, ""))
-            whole = deploy_files(transport, entry, arrays)
-            sent += whole.sent_bytes
-            placed[END_TO_END] = Placed(model=None, inputs=whole.path("inputs.npz"))
-    told.quiet()
-    if sent:
-        told.say(f"sent {sent / 1e6:,.1f} MB to {transport.description}")
-    return placed
-
-
-def _input_files(folder: Path, inputs: PreparedInputs) -> dict[str, Path]:
-    folder.mkdir()
-    files = {"inputs.npz": folder / "inputs.npz"}
-    _save(files["inputs.npz"], inputs.arrays)
-    if inputs.golden is not None:
-        files["golden.npz"] = folder / "golden.npz"
-        _save(files["golden.npz"], inputs.golden)
-    return files
-
-
-def _save(path: Path, arrays: Arrays) -> None:
-    # Not **arrays: an input may well be called "file".
-    import zipfile
-
-    with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
-        for name, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)
-
-
 def _context(
     prepared: Prepared,
     entry: DeviceEntry,
@@ -325,7 +281,15 @@ def _context(
     run = new_run_id(model.name, entry.name)
     sensors = [name for name in profile.sensors if name != "pmic"]
     job = make_job(
-        run, model, options, placed, runtime=runtime, provider=provider, sensors=sensors, whole=prepared.whole
+        run,
+        model,
+        options,
+        placed,
+        runtime=runtime,
+        provider=provider,
+        sensors=sensors,
+        whole=prepared.whole,
+        served=prepared.served,
     )
     total = _macs(prepared)
     notes = [*model.notes, *warnings]
@@ -342,11 +306,11 @@ def _context(
         scenario=options.scenario,
         warmup=options.warmup,
         runtime=runtime,
-        provider=provider,
+        provider="its own" if prepared.served is not None else provider,
         threads=options.threads,
         repeats=options.runs,
         background=list(options.background),
-        inputs=", ".join(dict.fromkeys(inputs.origin for inputs in prepared.inputs.values())),
+        inputs=", ".join(dict.fromkeys(inputs.origin for inputs in prepared.inputs.values())) or "generated",
         shapes=shapes,
         command=prepared.request.command,
     )

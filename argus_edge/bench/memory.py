@@ -18,11 +18,15 @@ def headline(memory: MemoryFigures, *, unified: bool, gpu: bool) -> MemoryHeadli
     gpu
         The model ran on a GPU with memory of its own: that memory's peak.
 
+    Of a driven server it is its own processes' that counts: it was there before the run.
+
     Returns
     -------
     MemoryHeadline
         Else the larger of the two peaks of the resident set, over load and over the timed window.
     """
+    if memory.server_tree is not None:
+        return MemoryHeadline(bytes=memory.server_tree, memory_kind="server-tree")
     if unified and memory.system_delta is not None:
         return MemoryHeadline(bytes=memory.system_delta, memory_kind="system-delta")
     if gpu and memory.device_peak is not None:

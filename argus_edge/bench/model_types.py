@@ -20,7 +20,7 @@ RUNTIMES_OF: dict[str, tuple[str, ...]] = {
     "torchscript": ("torch",),
     "exported": ("torch",),
     "engine": ("tensorrt",),
-    "none": ("null",),
+    "none": ("null", "server"),
 }
 
 # Providers that run a model on a GPU.

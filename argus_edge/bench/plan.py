@@ -13,8 +13,10 @@ from typing import Any
 
 from argus_edge.bench.end_to_end import END_TO_END, Whole
 from argus_edge.bench.model_types import BenchComponent, ResolvedModel
+from argus_edge.bench.serving import SERVER, Served
 from argus_edge.errors import UsageError
 from argus_edge.schema.agent import Job, Part, Scenario, Warmup
+from argus_edge.schema.pipeline import ServerTarget
 
 # What a part costs beside its timed window, for the estimate: starting and importing, reading weights, warming up.
 IMPORT_S = 3.0
@@ -64,6 +66,8 @@ class Options:
         Between sensor readings.
     prompt_tokens, output_tokens
         Of a unit of work that writes text; None: the bundle's typical prompt, and 32.
+    url, images
+        Of a server that is driven; a picture is a file, or ``WxH`` for made-up ones.
     runtime_options
         For the runtime, e.g. TensorRT's ``fp16``.
     system_root
@@ -84,6 +88,8 @@ class Options:
     sample_period_s: float = 1.0
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    url: str | None = None
+    images: tuple[str, ...] = ()
     runtime_options: Mapping[str, Any] = field(default_factory=dict)
     system_root: str = "/"
 
@@ -95,6 +101,7 @@ class Placed:
     model: str | None
     inputs: str | None = None
     golden: str | None = None
+    images: tuple[str, ...] = ()
 
 
 def scenario_of(
@@ -172,6 +179,7 @@ def make_job(
     provider: str,
     sensors: Sequence[str],
     whole: Whole | None = None,
+    served: Served | None = None,
 ) -> Job:
     """Return the job: every component and then the whole, repeat after repeat.
 
@@ -179,6 +187,9 @@ def make_job(
     """
     parts = []
     for repeat in range(options.runs):
+        if served is not None:
+            parts.append(make_served(served, model, options, placed[SERVER], repeat))
+            continue
         parts += [
             make_part(component, options, placed[component.name], repeat, runtime=runtime, provider=provider)
             for component in model.components
@@ -234,6 +245,22 @@ def make_part(
     )
 
 
+def writing(scenario: Scenario, warmup: Warmup, name: str) -> tuple[Scenario, Warmup]:
+    """Return how calls are issued that write text: each is dozens of calls of a decoder, so fewer are enough.
+
+    Raises
+    ------
+    UsageError
+        Queries of several samples.
+    """
+    if scenario.name == "multi-stream":
+        raise UsageError("multi-stream does not apply to a model that writes text.", where=name)
+    return (
+        scenario.model_copy(update={"min_calls": min(scenario.min_calls, LEAST_CALLS_ASKED)}),
+        warmup.model_copy(update={"min_calls": min(warmup.min_calls, WARMUP_UNITS)}),
+    )
+
+
 def make_whole(
     whole: Whole,
     model: ResolvedModel,
@@ -249,10 +276,7 @@ def make_whole(
     paths = {name: place.model for name, place in placed.items() if place.model is not None}
     scenario, warmup = options.scenario, options.warmup
     if whole.generation is not None:
-        if scenario.name == "multi-stream":
-            raise UsageError("multi-stream does not apply to a model that writes text.", where=model.name)
-        scenario = scenario.model_copy(update={"min_calls": min(scenario.min_calls, LEAST_CALLS_ASKED)})
-        warmup = warmup.model_copy(update={"min_calls": min(warmup.min_calls, WARMUP_UNITS)})
+        scenario, warmup = writing(scenario, warmup, model.name)
     return Part(
         name=END_TO_END,
         repeat=repeat,
@@ -269,6 +293,19 @@ def make_whole(
     )
 
 
+def make_served(served: Served, model: ResolvedModel, options: Options, placed: Placed, repeat: int) -> Part:
+    """Return the part that drives a server."""
+    scenario, warmup = writing(options.scenario, options.warmup, model.name)
+    target = ServerTarget(
+        url=served.url,
+        model=served.model,
+        prompt_tokens=served.prompt_tokens,
+        output_tokens=served.output_tokens,
+        images=list(placed.images),
+    )
+    return Part(name=SERVER, repeat=repeat, runtime="server", server=target, scenario=scenario, warmup=warmup)
+
+
 def wall_limit(parts: Sequence[Part]) -> float:
     """Return after how many seconds a run has certainly gone wrong."""
     total = 60.0
@@ -277,8 +314,9 @@ def wall_limit(parts: Sequence[Part]) -> float:
         longest = part.scenario.max_duration_s or PATIENCE * part.scenario.duration_s + PATIENCE_S
         # The server scenario searches its rate in several windows.
         windows = 12 if part.scenario.name == "server" and part.scenario.qps is None else 2
-        writing = ALLOWED_WRITING_S if part.pipeline is not None and part.pipeline.generation is not None else 0.0
-        total += ALLOWED_LOAD_S + build + writing + part.warmup.max_s + windows * longest
+        writes = part.server is not None or (part.pipeline is not None and part.pipeline.generation is not None)
+        text = ALLOWED_WRITING_S if writes else 0.0
+        total += ALLOWED_LOAD_S + build + text + part.warmup.max_s + windows * longest
     return total
 
 

@@ -20,6 +20,7 @@ PROVIDERS_OF = {
     "litert": ("cpu", "xnnpack"),
     "torch": ("cpu", "cuda"),
     "tensorrt": ("tensorrt",),
+    "server": ("cpu",),
     "null": ("cpu",),
 }
 # Room on the device beside the files themselves: journal, samples, result.
@@ -43,8 +44,8 @@ def choose_runtime(model: ResolvedModel, wanted: str, facts: DeviceFacts | None 
         The runtime does not take this format.
     """
     fitting = RUNTIMES_OF[model.format]
-    if wanted == "null" and model.format == "none":
-        return "null"
+    if model.format == "none" and wanted in fitting:
+        return wanted
     if wanted != "auto":
         if wanted not in fitting:
             raise UsageError(
@@ -108,7 +109,7 @@ def find_misfits(
 ) -> Iterable[Misfit]:
     """Yield the reasons for which the model cannot run there."""
     fact = next((fact for fact in facts.runtimes if fact.name == runtime), None)
-    if runtime != "null":
+    if runtime not in ("null", "server"):
         yield from _runtime_misfits(fact, runtime, provider, facts, profile)
     limit = limit_of(runtime, fact.version if fact else None, profile)
     for component in model.components:

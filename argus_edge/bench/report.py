@@ -14,7 +14,7 @@ from argus_edge.bench.memory import headline
 from argus_edge.bench.model_types import GPU_PROVIDERS, ResolvedModel
 from argus_edge.bench.roofline import roofline
 from argus_edge.bench.samples import Samples, encode, read_samples
-from argus_edge.bench.steps import encoders, generation_of, preprocessing, step_figures
+from argus_edge.bench.steps import encoders, generation_of, preprocessing, served_generation, step_figures
 from argus_edge.errors import RunFailedError
 from argus_edge.schema.agent import DeviceFacts, Part, PartResult, RunResult, SeriesPoint
 from argus_edge.schema.bench import (
@@ -80,7 +80,7 @@ def make_report(
     return BenchReport(
         run=context.run,
         device=context.device,
-        model=context.model,
+        model=_model(context, result),
         setup=context.setup,
         measurements=measurements,
         validity=verdict,
@@ -90,6 +90,12 @@ def make_report(
         sources=list(context.sources),
         notes=[*context.notes, *(f"{part.name}: {_shown(note)}" for part in result.parts for note in part.notes)],
     )
+
+
+def _model(context: Context, result: RunResult) -> BenchedModel:
+    """Return what was timed; a server is asked by the agent what it serves."""
+    served = next((part.served_model for part in result.parts if part.served_model), None)
+    return context.model.model_copy(update={"name": clean(served, limit=200)}) if served else context.model
 
 
 def _shown(text: str) -> str:
@@ -133,6 +139,14 @@ def _measurement(
             prompt_tokens=known.prompt_tokens,
             image_tokens=known.image_tokens,
             kv_cache_bytes=part.kv_cache_bytes,
+        )
+    if samples is not None and figures is not None and asked.server is not None:
+        generation = served_generation(
+            samples,
+            asked=asked.server.output_tokens,
+            window_s=figures.window_s,
+            prompt_tokens=part.prompt_tokens,
+            image=bool(asked.server.images),
         )
     seen = validity.Observed(
         part=part,
@@ -246,7 +260,7 @@ def _roofline(
     figures: Figures | None,
     seen: validity.Observed,
 ) -> Roofline | None:
-    if part.runtime == "null" or figures is None:
+    if part.runtime in ("null", "server") or figures is None:
         return None
     # A query of several streams is that many calls; a batch is in the count already.
     calls = asked.scenario.streams if asked.scenario.name == "multi-stream" else 1

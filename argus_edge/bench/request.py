@@ -25,6 +25,10 @@ class How(TypedDict, total=False):
         As the options of the command.
     duration, latency_bound
         Seconds.
+    prompt_tokens, output_tokens
+        Of a model that writes text; the image's placeholders are part of a bundle's prompt.
+    url, images
+        Of a server that is driven (runtime ``"server"``): its address on the device, and picture files or ``"WxH"``.
     shapes
         ``"image=1x3x224x224"`` or ``"batch=1"``.
     input_file
@@ -47,6 +51,10 @@ class How(TypedDict, total=False):
     latency_bound: float | None
     qps: float | None
     streams: int | None
+    prompt_tokens: int | None
+    output_tokens: int | None
+    url: str | None
+    images: Sequence[str]
     shapes: Sequence[str]
     input_file: str | Path | None
     profile_ops: bool
@@ -92,6 +100,10 @@ def make_request(model: str | None, *, command: str = "", **how: Unpack[How]) ->
         profile_ops=how.get("profile_ops", False),
         energy=how.get("energy", False),
         background=tuple(how.get("background", ())),
+        prompt_tokens=how.get("prompt_tokens"),
+        output_tokens=how.get("output_tokens"),
+        url=how.get("url"),
+        images=tuple(how.get("images", ())),
         labels=dict(how.get("labels") or {}),
     )
     input_file = how.get("input_file")

@@ -68,6 +68,7 @@ def token_figures(
     prompt_tokens: int | None,
     image_tokens: int | None = None,
     output_tokens: int | None,
+    rate_gaps: Seconds | None = None,
     prefill: Seconds | None = None,
     kv_cache_bytes: int | None = None,
     notes: Sequence[str] = (),
@@ -82,6 +83,8 @@ def token_figures(
         Shape (n,): seconds between one token and the next, call after call.
     window_s
         Length of the window, seconds.
+    rate_gaps
+        As ``gaps``, for the rate; None: those.
     prefill
         Shape (calls,): seconds of reading the prompt alone, where that is known.
     """
@@ -102,7 +105,7 @@ def token_figures(
         output_tokens=output_tokens,
         ttft=percentile(first, 0.5, window_s=window_s),
         inter_token=percentile(gaps, 0.5, window_s=window_s) if len(gaps) else nothing,
-        tokens_per_s=tokens_per_s(gaps) if len(gaps) else nothing,
+        tokens_per_s=tokens_per_s(gaps if rate_gaps is None else rate_gaps) if len(gaps) else nothing,
         prefill_tokens_per_s=rate,
         kv_cache_bytes=kv_cache_bytes,
         ttft_samples=encode(first, "ns"),
@@ -152,6 +155,66 @@ def generation_of(
         output_tokens=pipeline.generation.output_tokens,
         prefill=tokens[:, 0] - begun,
         kv_cache_bytes=kv_cache_bytes,
+        notes=notes,
+    )
+
+
+def served_generation(
+    samples: Samples, *, asked: int, window_s: float, prompt_tokens: int | None, image: bool
+) -> Generation:
+    """Return the figures of a driven server.
+
+    Parameters
+    ----------
+    samples
+        With their marks: the arrival of each piece of text, 0 where none came; last the number of tokens by the
+        server's own count, or minus the number of pieces where it does not tell.
+    asked
+        Tokens that each request asked for.
+    image
+        A picture was in each request.
+
+    Raises
+    ------
+    RunFailedError
+        The marks are not as many, or not in order.
+    """
+    if samples.marks.shape[1] != asked + 1:
+        raise RunFailedError("The samples do not hold the moments of every token.")
+    arrivals, counts = samples.marks[:, :-1], np.abs(samples.marks[:, -1]).astype(int)
+    gaps, spread = [], []
+    lumped = False
+    for moments, count in zip(arrivals, counts, strict=True):
+        seen = moments[moments > 0]
+        own = np.diff(seen)
+        if (own < 0).any():
+            raise RunFailedError("The samples hold a token that came before the one before it.")
+        if count not in (len(seen), 0) and count <= asked and count > 1:
+            # Several tokens in a piece, or pieces without a token of their own: the mean is what is known.
+            lumped = True
+            mean = (seen[-1] - seen[0]) / (count - 1)
+            gaps.append(np.array([mean]))
+            spread.append(np.full(count - 1, mean))
+        else:
+            gaps.append(own)
+            spread.append(own)
+    notes = []
+    if (samples.marks[:, -1] < 0).any():
+        notes.append("the server does not count its tokens: each piece of text is taken for one")
+    if lumped:
+        notes.append("the server's pieces of text are not its tokens: between tokens stands each answer's mean")
+    written = int(np.median(counts))
+    if written < asked:
+        notes.append(f"{asked} tokens were asked for, the server ended after {written} (median)")
+    if image:
+        notes.append("a server that keeps what it made of a picture it has seen is spared that work")
+    return token_figures(
+        arrivals[:, 0] - samples.start,
+        np.concatenate(gaps),
+        window_s=window_s,
+        prompt_tokens=prompt_tokens,
+        output_tokens=written,
+        rate_gaps=np.concatenate(spread),
         notes=notes,
     )
 

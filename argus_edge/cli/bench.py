@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from argus_edge.bench.fleet import Result
 
 # The schema's own lists, written out here so that `--help` imports no pydantic; a test holds them equal.
-RUNTIMES = ("auto", "onnxruntime", "litert", "torch", "tensorrt", "null")
+RUNTIMES = ("auto", "onnxruntime", "litert", "torch", "tensorrt", "server", "null")
 PROVIDERS = ("cpu", "cuda", "tensorrt", "xnnpack")
 SCENARIOS = ("single-stream", "multi-stream", "offline", "server", "paced", "soak")
 
@@ -56,6 +56,12 @@ class Seconds(click.ParamType):
 @click.option("--streams", type=click.IntRange(1), help="multi-stream: samples a query.  [default: 8]")
 @click.option("--shape", "shapes", multiple=True, metavar="IN=1x3x224x224", help="Lengths of an input, or DIM=N.")
 @click.option("--input", "input_file", type=click.Path(path_type=Path), metavar="FILE.npz", help="Inputs by name.")
+@click.option(
+    "--prompt-tokens", type=click.IntRange(1), metavar="N", help="Of a model that writes; an image's included."
+)
+@click.option("--output-tokens", type=click.IntRange(1, 65536), metavar="N", help="That it writes.  [default: 32]")
+@click.option("--url", metavar="URL", help="--runtime server: as the device reaches it, http://127.0.0.1:8080/v1.")
+@click.option("--image", "images", multiple=True, metavar="FILE|WxH", help="--runtime server: a picture a request.")
 @click.option("--profile-ops", is_flag=True, help="A pass of its own that lists the slowest operators.")
 @click.option("--energy", is_flag=True, help="A pass of its own for power sensors that disturb the timing (Pi 5).")
 @click.option("--label", "labels", multiple=True, metavar="K=V", help="Kept in the report.")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from argus_edge.schema.pipeline import Format, Pipeline, Preparation
+from argus_edge.schema.pipeline import Format, Pipeline, Preparation, ServerTarget
 
 Text = Annotated[str, StringConstraints(max_length=2048)]
 Name = Annotated[str, StringConstraints(max_length=128)]
@@ -68,6 +68,7 @@ class Part(BaseModel):
     pipeline: Pipeline | None = Field(
         default=None, description="In place of one model: the models of a unit of work; inputs are component/input."
     )
+    server: ServerTarget | None = Field(default=None, description="For the runtime server.")
     preprocess: Preparation | None = Field(
         default=None, description="Prepare a picture so many times after the timed window, and time that apart."
     )
@@ -344,6 +345,8 @@ class PartResult(Wire):
     other_cpu_share: float | None = Field(
         default=None, description="CPU time of all other processes / (window x cores)."
     )
+    served_model: Name | None = None
+    prompt_tokens: int | None = Field(default=None, description="Of a request, by a driven server's own count.")
     kv_cache_bytes: int | None = Field(default=None, description="Keys and values after the last token but one.")
     preprocess_s: list[float] = Field(default_factory=list, max_length=1000, description="Seconds of each picture.")
     preprocess_with: Name | None = None

@@ -42,6 +42,21 @@ class Pipeline(BaseModel):
     generation: Decoding | None = None
 
 
+class ServerTarget(BaseModel):
+    """A server on the device that is driven, and what is asked of it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: str = Field(max_length=2048, description="As the device sees it, e.g. http://127.0.0.1:8080/v1.")
+    model: str | None = Field(default=None, max_length=256, description="None: the one that it serves.")
+    prompt_tokens: int = Field(ge=1, le=1_000_000)
+    output_tokens: int = Field(ge=1, le=65_536)
+    images: list[Path] = Field(
+        default_factory=list, max_length=64, description="Pictures on the device, one in each request, in turn."
+    )
+    timeout_s: float = Field(default=300.0, gt=0, description="Of silence.")
+
+
 class Preparation(ImagePreprocess):
     """How a picture is prepared, and the picture's height and width."""
 

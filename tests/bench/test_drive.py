@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from argus_edge.bench import drive, elsewhere
+from argus_edge.bench import elsewhere, placing
 from argus_edge.bench.drive import Request, bench, prepare, resume
+from argus_edge.bench.inputs import PreparedInputs
 from argus_edge.bench.percentiles import nearest_rank
 from argus_edge.bench.plan import Options, scenario_of
 from argus_edge.bench.samples import decode
@@ -285,9 +286,9 @@ def test_the_server_scenario_holds_a_rate(entry, store):
 
 
 def test_inputs_are_sent_under_any_name(tmp_path):
-    prepared = drive.PreparedInputs({"file": np.zeros(2), "a/b": np.ones(1)}, "file")
-    files = drive._input_files(tmp_path / "x", prepared)
+    prepared = PreparedInputs({"file": np.zeros(2), "a/b": np.ones(1)}, "file")
+    files = placing._input_files(tmp_path / "x", prepared)
     with np.load(files["inputs.npz"], allow_pickle=False) as archive:
         assert sorted(archive.files) == ["a/b", "file"]
-    again = drive._input_files(tmp_path / "y", prepared)
+    again = placing._input_files(tmp_path / "y", prepared)
     assert files["inputs.npz"].read_bytes() == again["inputs.npz"].read_bytes(), "equal inputs have one address"
