@@ -95,7 +95,7 @@ def run(tasks: Sequence[Task], view: View, interrupts: Interrupts, *, connect: C
     for board in boards:
         board.start()
     deadline: float | None = None
-    while any(board.is_alive() for board in boards):
+    while not all(board.over for board in boards):
         interrupts.wait(None if deadline is None else deadline - time.monotonic())
         if interrupts.count and deadline is None:
             deadline = time.monotonic() + STOP_S
@@ -121,6 +121,7 @@ class _Board(threading.Thread):
         self._ear: _Ear | None = None
         self._interrupted = False
         self._lock = threading.Lock()
+        self.over = False
 
     def run(self) -> None:
         try:
@@ -134,6 +135,8 @@ class _Board(threading.Thread):
                 self._done.append(result)
                 self._view.end(task.entry.name, result)
         finally:
+            # Not is_alive(): between this wake and the thread's end the main thread would go back to sleep, for ever.
+            self.over = True
             self._interrupts.wake()
 
     def _perform(self, task: Task, ear: _Ear) -> Result:
