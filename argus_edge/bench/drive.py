@@ -31,7 +31,7 @@ from argus_edge.bench.watching import Link, Listener, Nobody, come_back, follow,
 from argus_edge.devices.agent_client import AgentClient
 from argus_edge.devices.connect import connect
 from argus_edge.devices.deploy import deploy_agent
-from argus_edge.devices.probing import profile_note, profile_of
+from argus_edge.devices.probing import probe, profile_note, profile_of
 from argus_edge.devices.transport import Transport
 from argus_edge.errors import ArgusError, InterruptedRunError, RunFailedError, UsageError
 from argus_edge.schema.agent import DeviceFacts
