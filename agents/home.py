@@ -167,7 +167,9 @@ def journal_events(folder, offset=0, limit=MAX_JOURNAL_BYTES):
 class DeviceLock:
     """The lock that a run holds on the device while it lives: an flock, and in the file who holds it since when.
 
-    The kernel gives an flock back when its last holder dies, so a dead run locks nobody out.
+    The kernel gives an flock back when its last holder dies, so a dead run locks nobody out. Where a process that the
+    dead run left behind still has the file open, the lock is taken over. A second lock, held for a moment only, lets
+    one look at a time.
     """
 
     def __init__(self, home):
@@ -175,36 +177,45 @@ class DeviceLock:
         self.file = None
 
     def take(self):
-        """Take the lock. Raises Fault busy, with the holder, where another has it."""
-        while True:
-            self.file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+        """Take the lock. Raises Fault busy, with the holder, where another has it and lives."""
+        with self._alone():
+            while not self._lock():
+                holder = self.holder() or {}
+                if not holder or system.alive(holder):
+                    who = account(holder)
+                    raise Fault("busy", "the device is in use by %s" % (who["holder"] or "another run"), **who)
+                os.unlink(self._path)  # what the dead run left behind keeps the old file
+            os.ftruncate(self.file, 0)
+
+    def held(self):
+        """Return who holds the device now, or None."""
+        with self._alone():
+            if self._lock():
                 self.close()
-                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                    raise
-                raise self._busy() from None
-            if self._is_current():
-                return
-            self.close()  # the file was replaced between our open and our lock
+                return None
+            holder = self.holder() or {}
+            return account(holder) if not holder or system.alive(holder) else None
 
-    def _is_current(self):
+    @contextlib.contextmanager
+    def _alone(self):
+        guard = os.open(self._path + ".guard", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            return os.path.samestat(os.fstat(self.file), os.stat(self._path))
-        except OSError:
-            return False
+            fcntl.flock(guard, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(guard)
 
-    def _busy(self):
-        holder = self.holder() or {}
-        return Fault(
-            "busy",
-            "the device is in use by %s" % (holder.get("holder") or "another run"),
-            holder=holder.get("holder"),
-            since=holder.get("since"),
-            run=holder.get("run"),
-            dead=bool(holder) and not system.alive(holder),
-        )
+    def _lock(self):
+        """Open the file and lock it; return whether that was to be had."""
+        self.file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            return False
+        return True
 
     def sign(self, document):
         """Write who holds the lock."""
@@ -220,17 +231,8 @@ class DeviceLock:
         os.close(self.file)
         self.file = None
 
-    def unlock(self):
-        """Take the lock away from a holder that is dead; return whether the device is free now, and who had held it."""
-        holder = self.holder()
-        try:
-            self.take()
-        except Fault:
-            if holder is None or system.alive(holder):
-                return False, holder
-            # The run is dead, but a process that it left behind still has the descriptor: leave that one the old file.
-            os.unlink(self._path)
-            return True, holder
-        os.ftruncate(self.file, 0)
-        self.close()
-        return True, holder
+
+def account(holder):
+    """Return what is told of a holder, itself told by the lock's file: who, which run, for how long."""
+    who = {name: holder.get(name) for name in ("holder", "since", "run")}
+    return dict(who, held_s=system.age(holder))

@@ -16,7 +16,7 @@ ARITY = {
     wire.STOP: (1, 1),
     wire.COLLECT: (1, 1),
     wire.REMOVE: (1, 1),
-    wire.UNLOCK: (0, 0),
+    wire.HOLDER: (0, 0),
 }
 
 
@@ -48,12 +48,11 @@ def answer(home, command, arguments):
         from .start import start
 
         return start(home, *arguments)
-    if command == wire.UNLOCK:
+    if command == wire.HOLDER:
         from .home import DeviceLock, path
 
         os.makedirs(path(home), mode=0o700, exist_ok=True)
-        unlocked, holder = DeviceLock(home).unlock()
-        return {"unlocked": unlocked, "holder": holder}
+        return {"holder": DeviceLock(home).held()}
     if command == wire.FOLLOW:
         from .follow import follow
 

@@ -38,6 +38,14 @@ def identity(pid):
     return {"pid": pid, "start": int(fields[19]) if fields else 0, "boot_id": boot_id()}
 
 
+def age(who):
+    """Return the seconds since the process of that identity started, whatever was done to the clock; None if untold."""
+    words = read_text("/proc/uptime").split()
+    if not words or not isinstance(who.get("start"), int) or who.get("boot_id") != boot_id():
+        return None
+    return max(0.0, float(words[0]) - who["start"] / float(CLOCK_TICKS))
+
+
 def alive(who):
     """Return whether the process of that identity still runs. A zombie does not, though ``kill(pid, 0)`` would pass."""
     if not isinstance(who, dict) or not isinstance(who.get("pid"), int) or who.get("boot_id") != boot_id():

@@ -33,9 +33,9 @@ COLLECT = (
     "collect"  # RUN -> {"files": [{"name", "path", "size", "sha256"}]}; the result is made from what is left if need be
 )
 REMOVE = "remove"  # RUN -> {"removed": true}
-UNLOCK = "unlock"  # takes over a lock whose holder is dead -> {"unlocked": bool, "holder"}
+HOLDER = "holder"  # who holds the device now -> {"holder": Holder}, or null where it is free
 
-COMMANDS = (PROBE, CHECK, START, FOLLOW, STATUS, LIST, STOP, COLLECT, REMOVE, UNLOCK)
+COMMANDS = (PROBE, CHECK, START, FOLLOW, STATUS, LIST, STOP, COLLECT, REMOVE, HOLDER)
 
 # Files below the agent's home (default ~/.cache/argus-edge on the device).
 RUNS_FOLDER = "runs"  # runs/<run id>/
@@ -64,7 +64,7 @@ STATES = ("running", "done", "failed", "stopped", "timeout", "lost")
 
 # Why a part or a run failed: the host turns these into errors with a next step.
 ERROR_KINDS = (
-    "busy",  # another run holds the device (detail: holder, since)
+    "busy",  # another run holds the device (detail: Holder)
     "runtime-missing",  # the runtime cannot be imported
     "runtime-error",  # it raised (message)
     "model-rejected",  # load failed

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 __all__ = [
     "ArgusError",
+    "BoardFailedError",
     "DeviceBusyError",
     "DeviceError",
     "DeviceUnreachableError",
@@ -96,7 +97,13 @@ class DeviceUntrustedError(DeviceError):
 
 
 class DeviceBusyError(DeviceError):
-    """Another run holds the device."""
+    """Another run holds the device; ``run`` is its id, where it is told."""
+
+    def __init__(
+        self, what: str, *, where: str | None = None, next_step: str | None = None, run: str | None = None
+    ) -> None:
+        super().__init__(what, where=where, next_step=next_step)
+        self.run = run
 
 
 class MisfitError(ArgusError):
@@ -109,6 +116,10 @@ class RunFailedError(ArgusError):
     """The run failed on the device."""
 
     exit_code = 5
+
+
+class BoardFailedError(RunFailedError):
+    """The board itself failed under the run: it was rebooted, or something killed what supervises the run."""
 
 
 class ParityError(ArgusError):

@@ -27,18 +27,28 @@ from argus_edge.bench.placing import place
 from argus_edge.bench.plan import Options, Placed, describe, make_job, new_run_id
 from argus_edge.bench.report import device_section, make_report, model_section
 from argus_edge.bench.serving import SERVER, Served, served_model, served_of
-from argus_edge.bench.watching import Link, Listener, Nobody, come_back, follow, stop_on_interrupt
+from argus_edge.bench.waiting import Queue
+from argus_edge.bench.watching import (
+    Link,
+    Listener,
+    Nobody,
+    come_back,
+    fetch,
+    follow,
+    start,
+    stop_on_interrupt,
+)
 from argus_edge.devices.agent_client import AgentClient
 from argus_edge.devices.connect import connect
 from argus_edge.devices.deploy import deploy_agent
-from argus_edge.devices.probing import probe, profile_note, profile_of
+from argus_edge.devices.probing import profile_note, profile_of
 from argus_edge.devices.transport import Transport
-from argus_edge.errors import ArgusError, InterruptedRunError, RunFailedError, UsageError
+from argus_edge.errors import ArgusError, DeviceUnreachableError, InterruptedRunError, RunFailedError, UsageError
 from argus_edge.schema.agent import DeviceFacts
 from argus_edge.schema.base import Source
 from argus_edge.schema.bench import BenchReport, Setup
 from argus_edge.schema.device import DeviceEntry, Profile
-from argus_edge.store.records import Record, Store
+from argus_edge.store.records import Cell, Record, Store
 
 Connect = Callable[[DeviceEntry], Transport]
 
@@ -139,6 +149,8 @@ def bench(
     listener: Listener | None = None,
     meter: Callable[[], Meter] | None = None,
     connect: Connect = connect,
+    queue: Queue | None = None,
+    cell: Cell | None = None,
 ) -> Outcome:
     """Bench on one device, from the probe to the report.
 
@@ -156,6 +168,10 @@ def bench(
         Reads an external meter's log when the run has ended.
     connect
         Makes the transport.
+    queue
+        Waits for a busy device; None: a busy device is an error.
+    cell
+        Where the run stands in a matrix; None: it is none's.
 
     Raises
     ------
@@ -166,11 +182,15 @@ def bench(
     """
     told = listener or Nobody()
     options = prepared.request.options
+    queue = queue or Queue()
     link = Link(entry, connect)
     try:
         told.say(f"looking at {link.transport.description}")
         wanted = RUNTIMES_OF[prepared.model.format] if options.runtime == "auto" else (options.runtime,)
-        client, facts = probe(link.transport, entry, runtimes=wanted)
+        client = deploy_agent(link.transport, entry)
+        # Asked before anything else: a probe imports runtimes, and would disturb a run that is being timed.
+        queue.when_free(client.check_free, told)
+        facts = client.probe(runtimes=wanted)
         profile = profile_of(entry, facts)
         note = profile_note(entry, facts)
         runtime = preflight.choose_runtime(prepared.model, options.runtime, facts)
@@ -197,10 +217,13 @@ def bench(
             scenario=options.scenario.name,
             entry=entry.model_dump_json(),
             context=context.to_json(),
+            batch=cell.batch if cell else None,
+            cell=cell.key if cell else None,
         )
+        queue.ours.add(context.run)
         try:
             told.started(context.run, link.stopper(client.agent, context.run))
-            client.start(context.job)
+            queue.when_free(lambda: start(link, client.agent, context.job, told), told)
             store.set_state(context.run, "running")
             told.say(f"run {context.run} (if this ends early: {come_back(context.run)})")
             follow(link, client.agent, context.run, told)
@@ -213,7 +236,14 @@ def bench(
             raise
         outcome = conclude(link, client.agent, context, store, told, meter)
         if options.energy and outcome.error is None:
-            report = measure_energy(link, client.agent, context, outcome.report, told)
+            try:
+                report = measure_energy(link, client.agent, context, outcome.report, told)
+            except KeyboardInterrupt:
+                raise InterruptedRunError(
+                    "Interrupted in the pass for energy; the report without it is kept.",
+                    where=link.transport.description,
+                    next_step=f"argus-edge runs show {context.run}",
+                ) from None
             store.finish(context.run, report, state="done")
             return Outcome(report)
         return outcome
@@ -243,6 +273,7 @@ def resume(
     link = Link(entry, connect)
     try:
         client = deploy_agent(link.transport, entry)
+        check_known(client, record, store, context)
         try:
             told.say(f"coming back to {record.id} on {link.transport.description}")
             told.started(record.id, link.stopper(client.agent, record.id))
@@ -254,6 +285,23 @@ def resume(
     finally:
         told.quiet()
         link.close()
+
+
+def check_known(client: AgentClient, record: Record, store: Store, context: Context) -> None:
+    """Raise where the device does not have a run: it never began, or was cleared.
+
+    Raises
+    ------
+    RunFailedError
+        With the command that runs it again.
+    """
+    if any(status.run == record.id for status in client.list_runs()):
+        return
+    store.set_state(record.id, "lost", error="the device has no such run")
+    began = "It never began" if record.state == "starting" else "It never began, or was cleared there"
+    raise RunFailedError(
+        f"The device has no such run. {began}.", where=record.id, next_step=f"run it again: {context.setup.command}"
+    )
 
 
 def _state_after(error: ArgusError) -> str:
@@ -345,11 +393,10 @@ def conclude(
     meter: Callable[[], Meter] | None = None,
 ) -> Outcome:
     """Fetch what a run left, make the report, keep it, and clear the device."""
-    client = AgentClient(link.transport, link.entry, agent)
     told.quiet()
     try:
         with tempfile.TemporaryDirectory(prefix="argus-edge-") as folder:
-            files = client.fetch(context.run, Path(folder))
+            files = fetch(link, agent, context.run, Path(folder), told)
             result = read_result(files, context.run)
             report = make_report(context, result, files, meter() if meter else None)
             error = failure(result, files, context, link.transport.description)
@@ -360,5 +407,16 @@ def conclude(
             next_step=come_back(context.run),
         ) from None
     store.finish(context.run, report, state=result.state, error=str(error.what) if error else None)
-    client.remove(context.run)
+    clear(link, agent, context.run, told)
     return Outcome(report, error)
+
+
+def clear(link: Link, agent: str, run: str, told: Listener) -> None:
+    """Remove a run's files from the device; where it cannot be reached, the report is there all the same."""
+    try:
+        AgentClient(link.transport, link.entry, agent).remove(run)
+    except DeviceUnreachableError as error:
+        told.say(
+            f"note: {error.what} What the run {run} left there is still there: "
+            f"argus-edge runs prune --device {link.entry.name}"
+        )

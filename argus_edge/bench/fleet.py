@@ -192,6 +192,7 @@ class _Ear:
         self._run: str | None = None
         self._raised = False
         self._lock = threading.Lock()
+        self._woken = threading.Event()
         self.silenced = False
 
     def heard_link(self, link: Transport) -> Transport:
@@ -205,6 +206,7 @@ class _Ear:
         """Let the next call raise, and pass nothing on any more."""
         with self._lock:
             self.silenced = True
+        self._woken.set()
 
     def end(self) -> bool:
         """End the run, else close the link; return whether the board has heard it."""
@@ -266,3 +268,8 @@ class _Ear:
     def quiet(self) -> None:
         """Pass it on."""
         self._told.quiet()
+
+    def pause(self, seconds: float) -> None:
+        """Let the time pass, unless Ctrl-C comes."""
+        self._woken.wait(seconds)
+        self._check()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 from argus_edge.devices.agent_client import AgentClient
 from argus_edge.devices.connect import connect
 from argus_edge.devices.transport import Transport
 from argus_edge.errors import ArgusError, DeviceUnreachableError, InterruptedRunError
-from argus_edge.schema.agent import Event
+from argus_edge.schema.agent import Event, Job
 from argus_edge.schema.device import DeviceEntry
+
+T = TypeVar("T")
 
 # Waits between attempts to reach a device again; after the last the run is left to itself.
 RETRY_S = (1.0, 2.0, 5.0, 10.0, 20.0)
@@ -35,6 +38,9 @@ class Listener(Protocol):
     def quiet(self) -> None:
         """Take it that nothing more will come for now: a progress line goes away."""
 
+    def pause(self, seconds: float) -> None:
+        """Let the time pass; whoever watches may cut it short by raising KeyboardInterrupt."""
+
 
 class Nobody:
     """A listener that does not listen."""
@@ -53,6 +59,10 @@ class Nobody:
 
     def quiet(self) -> None:
         """Do nothing."""
+
+    def pause(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)
 
 
 class Link:
@@ -90,9 +100,7 @@ def come_back(run: str) -> str:
     return f"argus-edge bench --resume {run}"
 
 
-def follow(
-    link: Link, agent: str, run: str, listener: Listener, *, wait: Callable[[float], None] = time.sleep
-) -> Event:
+def follow(link: Link, agent: str, run: str, listener: Listener) -> Event:
     """Follow a run until it has ended and return its last event.
 
     Raises
@@ -123,9 +131,61 @@ def follow(
                 next_step=come_back(run),
             ) from lost
         listener.say(f"{lost.what} The run goes on; trying again in {RETRY_S[failures]:g} s.")
-        wait(RETRY_S[failures])
+        listener.pause(RETRY_S[failures])
         failures += 1
         link.reconnect()
+
+
+def start(link: Link, agent: str, job: Job, listener: Listener) -> None:
+    """Start a run; where the link is lost meanwhile, ask the device whether it has begun, and else start it again.
+
+    Raises
+    ------
+    DeviceUnreachableError
+        The device could not be reached again. Whether the run was started is not known; the next step finds out.
+    """
+    asked = False
+
+    def begin(client: AgentClient) -> None:
+        nonlocal asked
+        if asked and any(status.run == job.run for status in client.list_runs()):
+            return
+        asked = True
+        client.start(job)
+
+    unknown = f"Whether the run {job.run} was started is not known; if it was, it goes on there without us."
+    _over_lost_links(link, agent, begin, listener, unknown, job.run)
+
+
+def fetch(link: Link, agent: str, run: str, folder: Path, listener: Listener) -> dict[str, Path]:
+    """Fetch what a run that has ended left on the device; a lost link is taken up again.
+
+    Raises
+    ------
+    DeviceUnreachableError
+        The device could not be reached again; what the run measured is kept there.
+    """
+    kept = f"The run {run} has ended there, and what it measured is kept."
+    return _over_lost_links(link, agent, lambda client: client.fetch(run, folder), listener, kept, run)
+
+
+def _over_lost_links(
+    link: Link, agent: str, action: Callable[[AgentClient], T], listener: Listener, given_up: str, run: str
+) -> T:
+    """Do something over the link, again and again while it is lost; ``given_up`` says what it means in the end."""
+    for wait in (*RETRY_S, None):
+        try:
+            return action(AgentClient(link.transport, link.entry, agent))
+        except DeviceUnreachableError as error:
+            if wait is None:
+                where = error.where or link.transport.description
+                raise DeviceUnreachableError(
+                    f"{error.what} {given_up}", where=where, next_step=come_back(run)
+                ) from error
+            listener.say(f"{error.what} Trying again in {wait:g} s.")
+        listener.pause(wait)
+        link.reconnect()
+    raise AssertionError("unreachable")
 
 
 def stop_on_interrupt(link: Link, agent: str, run: str, listener: Listener) -> InterruptedRunError:
@@ -143,7 +203,17 @@ def stop_on_interrupt(link: Link, agent: str, run: str, listener: Listener) -> I
     except KeyboardInterrupt:
         return InterruptedRunError(f"Left the run {run} at once.", where=where, next_step=left)
     except ArgusError as error:
+        if _unknown(link, agent, run):
+            return InterruptedRunError("Interrupted before the run was started.", where=where)
         return InterruptedRunError(
             f"Interrupted, and the run {run} could not be stopped: {error.what}", where=where, next_step=left
         )
     return InterruptedRunError(f"Interrupted; the run {run} was stopped.", where=where)
+
+
+def _unknown(link: Link, agent: str, run: str) -> bool:
+    """Return whether the device says that it has no such run."""
+    try:
+        return all(status.run != run for status in AgentClient(link.transport, link.entry, agent).list_runs())
+    except (ArgusError, KeyboardInterrupt):
+        return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,11 +23,11 @@ RUNTIMES = ("auto", "onnxruntime", "litert", "torch", "tensorrt", "server", "nul
 PROVIDERS = ("cpu", "cuda", "tensorrt", "xnnpack")
 SCENARIOS = ("single-stream", "multi-stream", "offline", "server", "paced", "soak")
 
-UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
+UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "min": 60.0, "h": 3600.0}
 
 
 class Seconds(click.ParamType):
-    """A time: ``50ms``, ``0.2s``, ``800us``, or a number of seconds."""
+    """A time: ``50ms``, ``0.2s``, ``800us``, ``10min``, or a number of seconds."""
 
     name = "time"
 
@@ -33,7 +35,7 @@ class Seconds(click.ParamType):
         """Return seconds."""
         if isinstance(value, float):
             return value
-        found = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(us|µs|ms|s|)", str(value).strip())
+        found = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(us|µs|ms|s|min|h|)", str(value).strip())
         if not found or float(found[1]) <= 0:
             self.fail(f"{value!r} is not a time; write 50ms, 0.2s or 800us", param, ctx)
         return float(found[1]) * UNITS[found[2]]
@@ -41,7 +43,9 @@ class Seconds(click.ParamType):
 
 @click.command(context_settings={"show_default": True})
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
-@click.option("--device", "-d", "devices", metavar="NAME[,NAME…]", help="Inventory entries, user@host, or local.")
+@click.option("--device", "-d", "devices", metavar="NAME[,NAME…]", help="Inventory entries, user@host, local, or all.")
+@click.option("--tag", help="Of these devices, or of all, only those with this tag.")
+@click.option("--inventory", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Another inventory.")
 @click.option("--runtime", type=click.Choice(RUNTIMES), default="auto", help="auto: by the model's format.")
 @click.option("--provider", type=click.Choice(PROVIDERS), help="Execution provider.  [default: the runtime's own]")
 @click.option("--scenario", type=click.Choice(SCENARIOS), default="single-stream", help="How calls are issued.")
@@ -69,28 +73,51 @@ class Seconds(click.ParamType):
 @click.option("--meter", type=click.Path(path_type=Path), metavar="FILE.csv", help="An external power meter's log.")
 @click.option("--strict", is_flag=True, help="A run that is not valid exits with 1.")
 @click.option("--out", metavar="FILE|FOLDER/", help="Where the report goes.  [default: ./RUN.json]")
-@click.option("--resume", "resumed", metavar="RUN", help="Come back to a run that was left.")
+@click.option(
+    "--wait",
+    "patience",
+    type=Seconds(),
+    is_flag=False,
+    flag_value=math.inf,
+    metavar="[TIME]",
+    help="Queue for a device that another run holds, so long at most.",
+)
+@click.option("--power-cycle", is_flag=True, help="Switch a board that does not answer off and on by its own command.")
+@click.option(
+    "--resume",
+    "resumed",
+    is_flag=False,
+    flag_value="",
+    metavar="[RUN]",
+    help="Come back to a run that was left; without RUN, run what this same command has not measured yet.",
+)
 @json_option
 def bench(
     models: tuple[str, ...],
     devices: str | None,
+    tag: str | None,
+    inventory: Path | None,
     labels: tuple[str, ...],
     meter: Path | None,
     strict: bool,
     out: str | None,
+    patience: float | None,
+    power_cycle: bool,
     resumed: str | None,
     json_path: str | None,
     **how: Any,
 ) -> None:
-    """Time MODEL on a device: latency, memory, throughput, energy, and whether the run can be trusted.
+    """Time each MODEL on each device: latency, memory, throughput, energy, and whether the run can be trusted.
 
     MODEL is a bundle, a .onnx, .tflite or torch file. Without one it is ResNet-50 of the onnx package, whose weights
-    are constant: its times are real.
+    are constant: its times are real. Devices work at the same time, each at one bench after the other.
     """
     from argus_edge.bench.drive import prepare
     from argus_edge.bench.fleet import run
-    from argus_edge.bench.matrix import come_back_task, matrix
+    from argus_edge.bench.matrix import Means, come_back_task, matrix
+    from argus_edge.bench.quarantine import Quarantine
     from argus_edge.bench.request import make_request, meter_reader
+    from argus_edge.bench.waiting import Queue
     from argus_edge.devices.inventory import Inventory
     from argus_edge.interrupts import Interrupts
     from argus_edge.report.fleet_view import fleet_view
@@ -98,30 +125,42 @@ def bench(
 
     check_writable(out, json_path)
     read = meter_reader(meter)
-    if resumed is not None:
-        if models or devices is not None:
-            raise UsageError("--resume takes no MODEL and no --device: the run has its own.")
-        store = Store()
-        tasks = [come_back_task(store.find(resumed), store, meter=read)]
+    if resumed:
+        if models or devices is not None or tag is not None:
+            raise UsageError(
+                "--resume RUN takes no MODEL and no --device: the run has its own.",
+                next_step="to finish what a command began, put --resume at its end, without RUN",
+            )
+        means = Means(Store(), meter=read)
+        tasks = [come_back_task(means.store.find(resumed), means)]
     else:
-        if devices is None:
+        if devices is None and tag is None:
             raise UsageError("Which device?", next_step="--device local is this machine; argus-edge device list")
-        entries = Inventory().select(devices)
+        boards = Inventory(inventory)
+        entries = boards.select(devices or "all", tag=tag)
         prepared = []
         for model in models or (None,):
             request = make_request(model, command=command_line(), labels=read_labels(labels), **how)
             prepared.append(prepare(request))
             for note in prepared[-1].model.notes:
                 say(f"note: {note}")
-        store = Store()
-        tasks = matrix(prepared, entries, store, meter=read)
+        means = Means(Store(), read, Queue(patience or 0.0), Quarantine(boards), power_cycle)
+        tasks = matrix(prepared, entries, means, again=resumed is not None)
+        if len(tasks) > 1:
+            say(f"{len(tasks)} benches on {len(entries)} devices (if this ends early: {finishing()})")
     view = fleet_view([task.entry.name for task in tasks])
     with Interrupts() as interrupts:
         try:
             results = run(tasks, view, interrupts)
         finally:
             view.close()
-    finish(results, out=out, json_path=json_path, strict=strict)
+        finish(results, out=out, json_path=json_path, strict=strict)
+
+
+def finishing() -> str:
+    """Return the command that runs what this one leaves out."""
+    words = sys.argv[1:]
+    return shlex.join(["argus-edge", *words, *([] if "--resume" in words else ["--resume"])])
 
 
 def read_labels(labels: tuple[str, ...]) -> dict[str, str]:
@@ -175,7 +214,8 @@ def finish(results: Sequence[Result], *, out: str | None, json_path: str | None,
             stdout_console().print(fleet_table(results))
     lacking = missing(results)
     if lacking and len(results) > 1:
-        say("\n".join([f"missing: {len(lacking)} of {len(results)}", *(f"  {line}" for line in lacking)]))
+        lines = [f"missing: {len(lacking)} of {len(results)}", *(f"  {line}" for line in lacking)]
+        say("\n".join([*lines, f"finish with: {finishing()}"]))
     error = worst(results, strict=strict)
     if error is not None:
         raise error

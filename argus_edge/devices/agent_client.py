@@ -7,6 +7,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -15,13 +16,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from argus_edge.agents import wire
 from argus_edge.artifacts import sha256_file
 from argus_edge.devices.transport import Completed, Progress, Transport
-from argus_edge.errors import ArgusError, DeviceBusyError, DeviceUnreachableError, MisfitError, RunFailedError
+from argus_edge.errors import (
+    ArgusError,
+    BoardFailedError,
+    DeviceBusyError,
+    DeviceUnreachableError,
+    MisfitError,
+    RunFailedError,
+)
 from argus_edge.schema.agent import (
     AgentFault,
     DeviceFacts,
     Event,
     Finding,
     Hash,
+    Holder,
     Job,
     Name,
     RunId,
@@ -45,6 +54,8 @@ SILENCE_S = 10.0
 # The answer, and what a login shell or a runtime may print around it.
 _ANSWER_BYTES = wire.MAX_LINE_BYTES * 2
 MAX_FILES = 4096
+LONGEST_HOLD_S = 10 * 366 * 86400.0
+"""What a board says beyond this is no time."""
 # A run's samples: the mapping of the longest run there is; text and results have the protocol's own limit.
 MAX_SAMPLES_BYTES = 1 << 30
 
@@ -86,9 +97,8 @@ class _Files(Wire):
     files: list[RemoteFile] = Field(max_length=MAX_FILES)
 
 
-class _Unlocked(Wire):
-    unlocked: bool
-    holder: Text | None = None
+class _Held(Wire):
+    holder: Holder | None = None
 
 
 class AgentClient:
@@ -223,10 +233,17 @@ class AgentClient:
         """Delete a run's files on the device."""
         self._call(Wire, wire.REMOVE, run, timeout=CALL_S)
 
-    def unlock(self) -> tuple[bool, str | None]:
-        """Take over the lock of a dead holder; return whether the device is free now, and who holds it else."""
-        answer = self._call(_Unlocked, wire.UNLOCK, timeout=CALL_S)
-        return answer.unlocked, clean(answer.holder, limit=200) if answer.holder else None
+    def check_free(self) -> None:
+        """Raise where another run holds the device.
+
+        Raises
+        ------
+        DeviceBusyError
+            It says whose, since when.
+        """
+        held = self._call(_Held, wire.HOLDER, timeout=CALL_S).holder
+        if held is not None:
+            raise busy_error(held, self.transport.description)
 
     # ------------------------------------------------------------ the protocol
 
@@ -297,14 +314,12 @@ def _sane(value: Any) -> bool:
 def fault_error(fault: AgentFault, device: str) -> ArgusError:
     """Return the error for a fault that the agent names (wire.ERROR_KINDS), with the next step."""
     message = clean(fault.message, limit=400)
-    detail = {clean(str(key), limit=40): clean(str(value), limit=200) for key, value in list(fault.detail.items())[:10]}
     if fault.kind == "busy":
-        holder, since = detail.get("holder") or "somebody", detail.get("since")
-        return DeviceBusyError(
-            f"The device is busy: {holder}" + (f" holds it since {since}." if since else " holds it."),
-            where=device,
-            next_step="wait for that run, or end it with `argus-edge runs stop`",
-        )
+        try:
+            held = Holder.model_validate(fault.detail)
+        except ValidationError:
+            held = Holder()
+        return busy_error(held, device)
     if fault.kind == "no-space":
         return MisfitError(
             f"There is no room left on the device. {message}".strip(), where=device, next_step="free some space there"
@@ -315,8 +330,25 @@ def fault_error(fault: AgentFault, device: str) -> ArgusError:
             where=device,
             next_step="`argus-edge device doctor` says what to install" if fault.kind == "runtime-missing" else None,
         )
-    return RunFailedError(
+    kind = BoardFailedError if fault.kind in ("rebooted", "supervisor-died") else RunFailedError
+    return kind(
         f"{clean(fault.kind, limit=40).replace('-', ' ').capitalize()}: {message or 'no message'}", where=device
+    )
+
+
+def busy_error(held: Holder, device: str, *, now: datetime | None = None) -> DeviceBusyError:
+    """Return the error for a device that another run holds: whose, since when on the clock of whoever reads it."""
+    since = ""
+    if held.held_s is not None and held.held_s < LONGEST_HOLD_S:
+        moment = now or datetime.now().astimezone()
+        begun = moment - timedelta(seconds=held.held_s)
+        since = f" since {begun:%H:%M}" if begun.date() == moment.date() else f" since {begun:%Y-%m-%d %H:%M}"
+    which = f" (run {held.run})" if held.run else ""
+    return DeviceBusyError(
+        f"The device is busy: {clean(held.holder or '', limit=128) or 'somebody'} holds it{since}{which}.",
+        where=device,
+        next_step="add --wait to queue for it",
+        run=held.run,
     )
 
 

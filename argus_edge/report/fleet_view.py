@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING
 
@@ -130,6 +131,10 @@ class _Prefixed:
     def quiet(self) -> None:
         """Do nothing."""
 
+    def pause(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)
+
 
 class LiveTable:
     """Several boards on a terminal: a row each, redrawn in place; notes scroll by above.
@@ -238,3 +243,7 @@ class _RowListener:
 
     def quiet(self) -> None:
         """Do nothing: the row stays."""
+
+    def pause(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)

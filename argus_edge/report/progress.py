@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from typing import IO
 
@@ -115,6 +116,10 @@ class ProgressLine:
         if self._live is not None:
             self._live.stop()
             self._live = None
+
+    def pause(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)
 
     def _show(self, text: str) -> None:
         if not self._console.is_terminal:

@@ -370,6 +370,14 @@ class RunResult(Wire):
     parts: list[PartResult] = Field(default_factory=list, max_length=1000)
 
 
+class Holder(Wire):
+    """Who holds a device: answer to holder, and the detail of the fault ``busy``."""
+
+    holder: Text | None = None
+    run: RunId | None = None
+    held_s: float | None = Field(default=None, ge=0, description="By the board's uptime, so whatever its clock says.")
+
+
 class RunStatus(Wire):
     """Answer to status, list and stop."""
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 from argus_edge.errors import InputError
 
 # The newest revision under migrations/versions; a test holds the two together.
-HEAD = "0001"
+HEAD = "0002"
 # Any number that no other application of the same database locks.
 ADVISORY_LOCK = 0x41524755
 

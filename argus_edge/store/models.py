@@ -16,7 +16,11 @@ class Run(Base):
     """One run: what a list shows in columns of their own, the rest as the documents they are."""
 
     __tablename__ = "runs"
-    __table_args__ = (Index("ix_runs_created", "created"), Index("ix_runs_device_model", "device", "model"))
+    __table_args__ = (
+        Index("ix_runs_created", "created"),
+        Index("ix_runs_device_model", "device", "model"),
+        Index("ix_runs_cell", "cell"),
+    )
 
     id: Mapped[str] = mapped_column(String(80), primary_key=True)
     kind: Mapped[str] = mapped_column(String(32))
@@ -38,3 +42,7 @@ class Run(Base):
     report: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
     """The report, zlib-compressed JSON."""
     report_sha256: Mapped[str | None] = mapped_column(String(64))
+    batch: Mapped[str | None] = mapped_column(String(40))
+    """The matrix that it belongs to."""
+    cell: Mapped[str | None] = mapped_column(String(64))
+    """Hash of what is benched, how and where."""

@@ -24,6 +24,22 @@ UNFINISHED = ("starting", "running", "detached")
 
 
 @dataclass(frozen=True)
+class Cell:
+    """Where a run stands in a matrix of models and boards.
+
+    Attributes
+    ----------
+    batch
+        Id of the matrix: of all that one command began.
+    key
+        Hash of what is benched, how and where: equal for the same bench in another matrix.
+    """
+
+    batch: str
+    key: str
+
+
+@dataclass(frozen=True)
 class Record:
     """A run as the list shows it."""
 
@@ -40,6 +56,8 @@ class Record:
     p50_s: float | None
     error: str | None
     has_report: bool
+    batch: str | None = None
+    cell: str | None = None
 
 
 class Store:
@@ -96,6 +114,8 @@ class Store:
         scenario: str,
         entry: str,
         context: str,
+        batch: str | None = None,
+        cell: str | None = None,
     ) -> None:
         """Record a run that is about to start."""
         with self._session() as session:
@@ -112,6 +132,8 @@ class Store:
                     scenario=scenario,
                     entry=entry,
                     context=context,
+                    batch=batch,
+                    cell=cell,
                 )
             )
 
@@ -164,6 +186,29 @@ class Store:
             query = query.where(Run.state == state)
         with self._session() as session:
             return [_record(row, bool(has_report)) for row, has_report in session.execute(query)]
+
+    def last_batch(self, cells: Sequence[str]) -> dict[str, Record]:
+        """Return the newest run of each cell within the batch that was the last to hold one of them.
+
+        Parameters
+        ----------
+        cells
+            Keys of cells.
+
+        Returns
+        -------
+        dict
+            Key to run; empty where none of them was ever run.
+        """
+        query = select(Run, Run.report_sha256.is_not(None)).order_by(Run.created.desc(), Run.id.desc())
+        with self._session() as session:
+            newest = session.scalars(
+                select(Run.batch).where(Run.cell.in_(cells)).order_by(Run.created.desc(), Run.id.desc()).limit(1)
+            ).first()
+            found: dict[str, Record] = {}
+            for row, has_report in session.execute(query.where(Run.batch == newest, Run.cell.in_(cells))):
+                found.setdefault(str(row.cell), _record(row, bool(has_report)))
+            return found
 
     def find(self, run: str) -> Record:
         """Return a run by its id or an unambiguous beginning of it.
@@ -226,6 +271,8 @@ def _record(row: Run, has_report: bool) -> Record:
         p50_s=row.p50_s,
         error=row.error,
         has_report=has_report,
+        batch=row.batch,
+        cell=row.cell,
     )
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from argus_edge.agents import wire
-from argus_edge.devices.agent_client import AgentClient
+from argus_edge.devices.agent_client import AgentClient, busy_error
 from argus_edge.devices.mock import MockTransport
 from argus_edge.devices.transport import Completed
 from argus_edge.errors import ArgusError, DeviceBusyError, MisfitError, RunFailedError
-from argus_edge.schema.agent import Job
+from argus_edge.schema.agent import Holder, Job
 from argus_edge.schema.device import DeviceEntry
 
 CALLED = ["python3", "~/.cache/argus-edge/abc/agent.pyz", "--home", "~/.cache/argus-edge"]
@@ -57,13 +58,13 @@ class TestCalls:
         board.on_agent("stop", {**status, "state": "stopped"})
         board.on_agent("list", {"runs": [status]})
         board.on_agent("check", {"findings": [{"check": "disk", "ok": True, "detail": "fine"}]})
-        board.on_agent("unlock", {"unlocked": False, "holder": "ann@\x1b[31mlab"})
+        board.on_agent("holder", {"holder": None})
         board.on_agent("remove", {"removed": True})
         assert agent.status("r-1").state == "running"
         assert agent.stop("r-1").state == "stopped"
         assert [run.run for run in agent.list_runs()] == ["r-1"]
         assert agent.check()[0].check == "disk"
-        assert agent.unlock() == (False, "ann@lab")
+        agent.check_free()
         agent.remove("r-1")
 
     def test_start_sends_the_job_and_clears_it_away(self, board, agent):
@@ -78,9 +79,35 @@ class TestCalls:
 
 class TestFaults:
     def test_busy_says_whose_and_since_when(self, board, agent):
-        fault = {"kind": "busy", "message": "", "detail": {"holder": "ann@lab", "since": "10:42"}}
+        held = {"holder": "ann@\x1b[31mlab", "run": "r-9", "held_s": 0.0, "since": 1796066423.17}
+        board.on_agent("status", {"error": {"kind": "busy", "message": "", "detail": held}}, status=1)
+        with pytest.raises(DeviceBusyError, match=r"ann@lab holds it since \d\d:\d\d \(run r-9\)") as caught:
+            agent.status("r-1")
+        assert caught.value.run == "r-9"
+        board.on_agent("holder", {"holder": held})
+        with pytest.raises(DeviceBusyError, match="ann@lab holds it since"):
+            agent.check_free()
+
+    @pytest.mark.parametrize(
+        ("held_s", "since"),
+        [
+            (0.0, " since 21:14"),
+            (75 * 60.0, " since 19:59"),
+            (22 * 3600.0, " since 2026-11-29 23:14"),
+            (1e300, ""),
+            (None, ""),
+        ],
+    )
+    def test_since_is_a_time_of_the_readers_day(self, held_s, since):
+        now = datetime(2026, 11, 30, 21, 14).astimezone()
+        error = busy_error(Holder(holder="ann@lab", held_s=held_s), "pi5", now=now)
+        assert error.what == f"The device is busy: ann@lab holds it{since}."
+        assert error.next_step == "add --wait to queue for it"
+
+    def test_a_holder_that_cannot_be_read_is_somebody(self, board, agent):
+        fault = {"kind": "busy", "message": "", "detail": {"holder": ["x"], "held_s": "long"}}
         board.on_agent("status", {"error": fault}, status=1)
-        with pytest.raises(DeviceBusyError, match=r"ann@lab.*10:42"):
+        with pytest.raises(DeviceBusyError, match="somebody holds it"):
             agent.status("r-1")
 
     @pytest.mark.parametrize(

@@ -1,0 +1,73 @@
+"""Boards that fail again and again are left out until somebody has looked at them."""
+
+from __future__ import annotations
+
+from argus_edge.devices.inventory import Inventory
+from argus_edge.errors import ArgusError, BoardFailedError, DeviceError, DeviceUnreachableError
+from argus_edge.schema.device import DeviceEntry
+
+LIMIT = 3
+"""Benches in a row that the board itself let fail."""
+
+
+class Quarantine:
+    """Counts the failures of an inventory's boards in the inventory's file; a board that is not saved is not counted.
+
+    Parameters
+    ----------
+    inventory
+        Read anew before it is changed, so that several commands count together.
+    """
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory = inventory
+
+    def check(self, entry: DeviceEntry) -> None:
+        """Raise where a board is in quarantine.
+
+        Raises
+        ------
+        DeviceError
+            The next step is what releases it.
+        """
+        known = self._inventory.entries.get(entry.name)
+        if known is not None and known.quarantined:
+            raise DeviceError(
+                f"{entry.name} is in quarantine: it failed {known.failures} times in a row.",
+                where=entry.host,
+                next_step=f"argus-edge device doctor {entry.name}   (releases it when all is well)",
+            )
+
+    def count(self, entry: DeviceEntry, error: ArgusError | None) -> str | None:
+        """Take it how a bench ended; return what to tell of it.
+
+        Parameters
+        ----------
+        entry
+            The board.
+        error
+            Why it failed: only what is the board's own fault counts, that it is not reached or breaks down. None: it
+            did its work, and what was counted before is forgotten.
+        """
+        known = self._inventory.entries.get(entry.name)
+        if known is None or known.host != entry.host:
+            return None
+        if error is None:
+            if known.failures:
+                self._change(entry, failures=0)
+            return None
+        if not isinstance(error, DeviceUnreachableError | BoardFailedError):
+            return None
+        failures = known.failures + 1
+        note = self._change(entry, failures=failures, quarantined=failures >= LIMIT)
+        if note is None and failures >= LIMIT:
+            return f"{entry.name} failed {failures} times in a row and is left out from now on (quarantine)"
+        return note
+
+    def _change(self, entry: DeviceEntry, *, failures: int, quarantined: bool = False) -> str | None:
+        """Write it down; a file that cannot be written costs the count, not the bench."""
+        try:
+            self._inventory.change(entry.name, failures=failures, quarantined=quarantined)
+        except ArgusError as error:
+            return f"the failures of {entry.name} are not counted: {error.what}"
+        return None
