@@ -6,7 +6,7 @@ from argus_edge.schema.agent import MemoryFigures
 from argus_edge.schema.bench import MemoryHeadline
 
 
-def headline(memory: MemoryFigures, *, unified: bool, gpu: bool) -> MemoryHeadline:
+def headline(memory: MemoryFigures, *, unified: bool, gpu: bool, served: bool = False) -> MemoryHeadline:
     """Return the figure that enters E and budgets.
 
     Parameters
@@ -17,16 +17,17 @@ def headline(memory: MemoryFigures, *, unified: bool, gpu: bool) -> MemoryHeadli
         CPU and GPU share the memory (a Jetson): the system's delta, since a process's own RSS misses the GPU's part.
     gpu
         The model ran on a GPU with memory of its own: that memory's peak.
-
-    Of a driven server it is its own processes' that counts: it was there before the run.
+    served
+        A server was driven: its processes' memory, or nothing; the worker is but its client.
 
     Returns
     -------
     MemoryHeadline
         Else the larger of the two peaks of the resident set, over load and over the timed window.
     """
-    if memory.server_tree is not None:
-        return MemoryHeadline(bytes=memory.server_tree, memory_kind="server-tree")
+    if served:
+        known = memory.server_tree is not None
+        return MemoryHeadline(bytes=memory.server_tree, memory_kind="server-tree" if known else None)
     if unified and memory.system_delta is not None:
         return MemoryHeadline(bytes=memory.system_delta, memory_kind="system-delta")
     if gpu and memory.device_peak is not None:

@@ -229,7 +229,8 @@ def _throttle_temperature(profile: Profile) -> float | None:
 
 def _memory(context: Context, part: PartResult) -> MemoryHeadline:
     gpu = any(provider in GPU_PROVIDERS for provider in part.providers_used)
-    return headline(part.memory, unified=context.profile.unified_memory, gpu=gpu)
+    served = part.runtime == "server"
+    return headline(part.memory, unified=context.profile.unified_memory, gpu=gpu, served=served)
 
 
 def _energy(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argus_edge.report.page import Page, Table
+from argus_edge.report.cells import Table
+from argus_edge.report.page import Page
 
 MARKS = {"good": "✅ ", "bad": "❌ ", "open": "❔ ", "": ""}
 ESCAPED = str.maketrans({character: "\\" + character for character in "\\`*_{}[]<>|#~"})

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from argus_edge.gate.figures import bench_figure
 from argus_edge.gate.metrics import METRICS
 from argus_edge.gate.units import format_quantity
+from argus_edge.report.cells import MISSING, Cell, Table, number_cell, text_cell
 from argus_edge.report.gathered import Gathered
 from argus_edge.report.published import CAVEAT, PUBLISHED, SOURCE
 from argus_edge.report.score_words import score_notes
+from argus_edge.report.unit_tables import steps_table, writing_table
 from argus_edge.schema.base import Source
 from argus_edge.schema.bench import BenchReport, Measurement
 from argus_edge.schema.score import DeviceScore, Scored
@@ -18,29 +20,6 @@ from argus_edge.schema.verdict import VerdictLine
 from argus_edge.text import clean
 
 WORDS = {"pass": "SHIP", "fail": "BLOCK", "unknown": "CANNOT TELL"}
-MISSING = "–"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a table: what a person reads, and what it is sorted by."""
-
-    text: str
-    sort: float | str = ""
-    mark: str = ""
-    """good, bad, open, or nothing: never the only carrier of the meaning."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of the page."""
-
-    name: str
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    notes: Sequence[str] = ()
-    numeric: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -54,17 +33,6 @@ class Page:
     next_step: str
     tables: Sequence[Table]
     notes: Sequence[str] = field(default_factory=list)
-
-
-def text_cell(text: str | None, mark: str = "") -> Cell:
-    """Return a cell of untrusted text, made fit to be shown."""
-    shown = clean(text, limit=200) if text else MISSING
-    return Cell(shown, shown.lower(), mark)
-
-
-def number_cell(value: float | None, unit: str, mark: str = "") -> Cell:
-    """Return a cell of a quantity; missing ones sort last."""
-    return Cell(format_quantity(value, unit), float("inf") if value is None else value, mark)
 
 
 def _scored_cell(part: Scored) -> Cell:
@@ -388,6 +356,8 @@ def build_page(gathered: Gathered) -> Page:
             boards_table(gathered),
             change_table(gathered),
             runs_table(gathered),
+            writing_table(gathered.benches),
+            steps_table(gathered.benches),
             drop_table(gathered),
             sizing_table(gathered),
             argus_table(gathered),

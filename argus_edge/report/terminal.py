@@ -11,8 +11,9 @@ from rich.text import Text
 
 from argus_edge.bench.percentiles import floor_samples
 from argus_edge.bench.plan import duration_text
+from argus_edge.gate.units import format_quantity
 from argus_edge.report.units import WITHHELD, interval, megabytes, milliseconds, rate
-from argus_edge.schema.bench import BenchReport, Energy, Estimate, Measurement, Roofline
+from argus_edge.schema.bench import BenchReport, Energy, Estimate, Generation, Measurement, Roofline
 from argus_edge.text import clean
 
 PERCENTILES = ("p50", "p90", "p95", "p99")
@@ -38,6 +39,9 @@ def bench_report(report: BenchReport) -> Iterator[RenderableType]:
     yield verdict(report)
     yield Text("")
     yield latency_table(report)
+    if any(measurement.generation is not None for measurement in report.measurements):
+        yield Text("")
+        yield writing_table(report)
     yield from _withheld(report)
     yield from _spread(report)
     yield Text("")
@@ -105,9 +109,9 @@ def latency_table(report: BenchReport) -> Table:
     table.add_column("component" if len({m.component for m in report.measurements}) > 1 else "")
     for name in (*PERCENTILES, "max", "throughput"):
         table.add_column(name, justify="right", no_wrap=True)
-    repeats = len({measurement.repeat for measurement in report.measurements}) > 1
-    for measurement in report.measurements:
-        name = measurement.component + (f" #{measurement.repeat + 1}" if repeats else "")
+    names = _names(report)
+    for name, measurement in zip(names, report.measurements, strict=True):
+        whole = len(set(names)) > 1 and measurement.component == report.headline
         figures = measurement.figures
         if figures is None:
             table.add_row(name, Text(measurement.state, style="red"), *[""] * 5)
@@ -118,6 +122,7 @@ def latency_table(report: BenchReport) -> Table:
             *(milliseconds(estimate.value) for estimate in estimates),
             milliseconds(figures.max_s),
             rate(figures.throughput.value),
+            style="bold" if whole else None,
         )
         table.add_row(
             f"  {figures.count:,} calls in {duration_text(figures.window_s)}",
@@ -126,9 +131,57 @@ def latency_table(report: BenchReport) -> Table:
             interval(figures.throughput),
             style="dim",
         )
-    if report.headline == "end-to-end" and "p50" in report.summary:
-        table.add_row("end to end (sum)", milliseconds(report.summary["p50"].value), *[""] * 5, style="bold")
+    if "p50" in report.summary and report.headline not in {m.component for m in report.measurements}:
+        table.add_row(
+            f"{report.headline.replace('-', ' ')} (sum)",
+            milliseconds(report.summary["p50"].value),
+            *[""] * 5,
+            style="bold",
+        )
     return table
+
+
+def _names(report: BenchReport) -> list[str]:
+    """Return what each measurement is called: its component, numbered where there are repeats."""
+    repeats = len({measurement.repeat for measurement in report.measurements}) > 1
+    return [each.component + (f" #{each.repeat + 1}" if repeats else "") for each in report.measurements]
+
+
+def writing_table(report: BenchReport) -> Table:
+    """Return first token, time between tokens and rate of every measurement that writes text."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("writing text")
+    for name in ("first token", "between tokens", "tokens", "prefill", "KV cache"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, measurement in zip(_names(report), report.measurements, strict=True):
+        written = measurement.generation
+        if written is None:
+            continue
+        prefill = written.prefill_tokens_per_s
+        table.add_row(
+            name,
+            milliseconds(written.ttft.value),
+            milliseconds(written.inter_token.value),
+            rate(written.tokens_per_s.value),
+            rate(prefill.value) if prefill else WITHHELD,
+            format_quantity(written.kv_cache_bytes, "bytes"),
+        )
+        table.add_row(
+            f"  {_lengths(written)}",
+            _interval_like(written.ttft),
+            _interval_like(written.inter_token),
+            interval(written.tokens_per_s),
+            interval(prefill) if prefill else "",
+            "",
+            style="dim",
+        )
+    return table
+
+
+def _lengths(written: Generation) -> str:
+    prompt = "an unknown prompt" if written.prompt_tokens is None else f"{written.prompt_tokens} tokens read"
+    image = f" ({written.image_tokens} the image's)" if written.image_tokens else ""
+    return f"{prompt}{image}, {written.output_tokens} written"
 
 
 def _interval_like(estimate: Estimate) -> str:
@@ -190,6 +243,15 @@ def _detail_rows(measurement: Measurement) -> Iterator[tuple[str, str]]:
         f"first call {milliseconds(measurement.first_s)}, warm-up {measurement.warmup_calls} calls "
         f"in {measurement.warmup_s:.1f} s{_steady(measurement)}",
     )
+    if measurement.steps or measurement.generation is not None:
+        yield "unit of work", _shown(measurement.unit_of_work)
+    if measurement.steps:
+        yield "steps", ", ".join(f"{_shown(step.name)} {milliseconds(step.p50.value)}" for step in measurement.steps)
+    if measurement.preprocessing is not None:
+        apart = measurement.preprocessing
+        yield "preprocessing", f"{milliseconds(apart.p50.value)} apart: {_shown(apart.description, 200)}"
+    for note in measurement.generation.notes if measurement.generation is not None else ():
+        yield "writing", _shown(note, 300)
     yield "memory", _memory(measurement)
     if measurement.energy is not None:
         yield "energy", _energy(measurement.energy)
@@ -243,6 +305,8 @@ def _memory(measurement: Measurement) -> str:
         ("swap", memory.swap or None),
         ("before the runtime", memory.baseline_rss),
     ]
+    if head.memory_kind == "server-tree":
+        rest = [("PSS", memory.server_pss), ("the client beside it", memory.peak_rss_steady)]
     told = ", ".join(f"{name} {megabytes(size)}" for name, size in rest if size is not None)
     return f"{text} ({told})" if told else text
 
