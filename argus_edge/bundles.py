@@ -276,6 +276,8 @@ def load_arrays(path: Path | str) -> dict[str, np.ndarray]:
             raise InputError(f"The .npz file unpacks to {unpacked} bytes.", where=str(path))
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
+    except FileNotFoundError:
+        raise InputError("No such .npz file.", where=str(path), next_step="check the path") from None
     # A damaged archive shows itself in all of these ways, an encrypted or a newer one as a RuntimeError.
     except (
         OSError,
@@ -288,7 +290,11 @@ def load_arrays(path: Path | str) -> dict[str, np.ndarray]:
         zlib.error,
         zipfile.BadZipFile,
     ) as error:
-        raise InputError(f"Not a readable .npz file of plain arrays: {error}.", where=str(path)) from error
+        raise InputError(
+            f"Not a readable .npz file of plain arrays: {error}.",
+            where=str(path),
+            next_step="write it with numpy.savez: one array of numbers for each input, by its name",
+        ) from error
 
 
 def load_golden(root: Path | str, case: GoldenCase) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

@@ -149,6 +149,8 @@ def install_command(runtime: str, facts: DeviceFacts, profile: Profile) -> str:
     if package and (in_venv or not listed):
         python = shlex.quote(facts.python_executable or "python3")
         return f"{python} -m pip install numpy {package}"
+    if runtime == "tensorrt":
+        return "sudo apt install tensorrt python3-libnvinfer (JetPack's own packages; an NVIDIA GPU is needed)"
     return listed or f"install {runtime} on the device"
 
 
