@@ -96,7 +96,7 @@ def run(tasks: Sequence[Task], view: View, interrupts: Interrupts, *, connect: C
         board.start()
     deadline: float | None = None
     while not all(board.over for board in boards):
-        interrupts.wait(None if deadline is None else deadline - time.monotonic())
+        interrupts.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
         if interrupts.count and deadline is None:
             deadline = time.monotonic() + STOP_S
             view.say("stopping (Ctrl-C again leaves at once and lets what runs on the boards go on)")

@@ -267,6 +267,37 @@ def setup(ctx: click.Context, name: str, yes: bool, privileged: bool, inventory_
     ctx.exit(run_setup(_inventory(inventory_path), name, yes=yes, privileged=yes and privileged))
 
 
+@device.command("power-cycle")
+@click.argument("names", metavar="NAME[,NAME…]")
+@click.option("--no-wait", is_flag=True, help="Do not wait until it answers again.")
+@inventory_option
+@click.pass_context
+def power_cycle(ctx: click.Context, names: str, no_wait: bool, inventory_path: str | None) -> None:
+    """Switch a board off and on by its own command, and wait until it answers again.
+
+    The command is yours (device add NAME --power-cycle COMMAND) and runs on this machine, without a shell. A run that
+    the board has at hand is lost with it.
+    """
+    from argus_edge.devices import power
+    from argus_edge.errors import ArgusError
+
+    entries = _inventory(inventory_path).select(names)
+    code = 0
+    for entry in entries:
+        try:
+            say(f"{entry.name}: switching it off and on …")
+            power.power_cycle(entry)
+            waited = None if no_wait else power.wait_until_up(entry)
+        except ArgusError as error:
+            if len(entries) == 1:
+                raise
+            say(f"{entry.name}: error: {error}")
+            code = code or error.exit_code
+            continue
+        click.echo(f"{entry.name} was power-cycled" + (f", answers after {waited:.0f} s" if waited is not None else ""))
+    ctx.exit(code)
+
+
 @device.command()
 @click.argument("name")
 @click.argument("fingerprint", required=False)
