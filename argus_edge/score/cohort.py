@@ -144,7 +144,8 @@ def gather(evals: Sequence[Found[EvalReport]], benches: Sequence[Found[BenchRepo
         raise InputError("There is no eval report among the inputs.", next_step="argus-edge eval MODEL --data …")
     check_evals(evals)
     members = _members(evals)
-    units: dict[str, tuple[str, str]] = {}
+    # Throughput is measured at a batch of its own: offline runs agree with one another.
+    units: dict[tuple[str, bool], tuple[str, str]] = {}
     for found in benches:
         report = found.artifact
         key = report.model.sha256 or ""
@@ -155,7 +156,8 @@ def gather(evals: Sequence[Found[EvalReport]], benches: Sequence[Found[BenchRepo
                 next_step="evaluate the very file that was benched: argus-edge eval BUNDLE --data …",
             )
         device = report.device.name
-        before = units.setdefault(device, (str(found.path), headline(report).unit_of_work))
+        offline = report.setup.scenario.name == "offline"
+        before = units.setdefault((device, offline), (str(found.path), headline(report).unit_of_work))
         _must_agree(
             f"the unit of work on {device}",
             before,

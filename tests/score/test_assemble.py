@@ -69,6 +69,17 @@ def test_an_offline_run_gives_the_throughput_term() -> None:
     assert report.models[0].devices[0].efficiency.terms["throughput"] == pytest.approx(0.5)
 
 
+def test_throughput_may_be_measured_at_a_batch_of_its_own() -> None:
+    evals = [evaluation("a", TWO, perturbed=NOISE), evaluation("b", TWO, perturbed=NOISE)]
+    eight = "one image plus one text embedded, batch 8"
+    singles = [bench("a"), bench("b")]
+    batched = [bench(name, scenario="offline", throughput=10.0, unit=eight) for name in ("a", "b")]
+    report = score_reports(evals, [*singles, *batched], replicates=20)
+    assert report.models[0].devices[0].efficiency.terms["throughput"] == pytest.approx(1.0)
+    with pytest.raises(InputError, match="unit of work on pi5"):
+        score_reports(evals, [*singles, batched[0], bench("b", scenario="offline", throughput=10.0)], replicates=20)
+
+
 def test_a_single_model_needs_a_budget() -> None:
     one = evaluation("a", TWO, perturbed=NOISE)
     without = score_reports([one], [bench("a")], replicates=20).models[0].devices[0]
