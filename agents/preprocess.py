@@ -1,7 +1,7 @@
 """From a camera's picture to a model's input, in numpy: every runtime brings it, and no board needs more.
 
 Timed apart from the model, since an application may do it elsewhere or with another library. Resampling is Pillow's:
-separable, with a support that grows as the picture shrinks, rounded to 8 bits.
+separable, columns first, with a support that grows as the picture shrinks, to 8 bits after each pass.
 """
 
 from time import perf_counter
@@ -75,10 +75,13 @@ def preparer(how, height, width):
     mean, std = (numpy.array(how[name], numpy.float32)[:, None, None] for name in ("mean", "std"))
     scale, shift = numpy.float32(how["rescale"]) / std, mean / std
 
+    def levels(values):
+        return numpy.rint(numpy.clip(values, 0, 255))
+
     def prepare(picture):
         planes = numpy.ascontiguousarray(picture.transpose(2, 0, 1)).astype(numpy.float32)
-        resized = numpy.matmul(numpy.matmul(rows, planes), columns)
-        return numpy.rint(numpy.clip(resized, 0, 255)) * scale - shift
+        resized = levels(numpy.matmul(rows, levels(numpy.matmul(planes, columns))))
+        return resized * scale - shift
 
     return prepare
 
