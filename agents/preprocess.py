@@ -48,6 +48,8 @@ def weights(size, target, name):
     centres = (numpy.arange(target) + 0.5) * scale
     distance = (numpy.arange(size) + 0.5 - centres[:, None]) / stretch
     if name == "nearest":
+        # Of two equally near pixels Pillow's sum decides: added up step by step.
+        centres = numpy.cumsum([scale * 0.5] + [scale] * (target - 1))
         distance = numpy.arange(size) - numpy.floor(centres)[:, None]
     matrix = numpy.where(abs(distance) <= reach, function(distance), 0.0)
     return (matrix / matrix.sum(axis=1, keepdims=True)).astype(numpy.float32)

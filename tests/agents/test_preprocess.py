@@ -9,8 +9,8 @@ from argus_edge.agents import preprocess
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is what the processors use")
 
-from argus_edge.evaluate.models.bundle_base import preprocess_image  # noqa: E402
-from argus_edge.schema.bundle import ImagePreprocess  # noqa: E402
+from argus_edge.evaluate.models.bundle_base import preprocess_image
+from argus_edge.schema.bundle import ImagePreprocess
 
 MEAN, STD = [0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711]
 
@@ -48,9 +48,9 @@ def test_it_is_what_pillow_makes_of_it(resample, resize, size) -> None:
     theirs = preprocess_image(Image.fromarray(image), spec)
     assert ours.dtype == np.float32
     assert ours.shape == theirs.shape == (3, 224, 224)
-    # Pillow computes in fixed point: a level or two is all that may differ. Of two equally near pixels either is right.
+    # Pillow computes in fixed point: a level or two is all that may differ.
     levels = np.abs(ours - theirs) * np.array(STD, np.float32)[:, None, None] * 255
-    assert np.quantile(levels, 0.99 if resample == "nearest" else 1.0) <= 2.01
+    assert levels.max() <= 2.01
     assert np.mean(levels) < 0.3
 
 
