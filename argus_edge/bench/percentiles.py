@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,7 @@ METHOD = "nearest rank; order-statistic interval, n_eff by the indicator's autoc
 
 # MLPerf LoadGen's early stopping asks for 99 % confidence.
 EARLY_STOPPING_RISK = 0.01
-# 1.96 and 0.84 standard deviations: 5 % two-sided risk, 80 % power.
-Z_RISK = 1.96
+# 80 % power.
 Z_POWER = 0.84
 
 
@@ -120,8 +120,8 @@ def percentile(
     )
 
 
-def samples_needed(p: float, share_within: float, tau: float) -> float:
-    """Return how many samples decide whether the p-quantile is within a limit: 5 % risk, 80 % power.
+def samples_needed(p: float, share_within: float, tau: float, level: float = LEVEL) -> float:
+    """Return how many samples decide whether the p-quantile is within a limit, with 80 % power.
 
     Parameters
     ----------
@@ -131,28 +131,36 @@ def samples_needed(p: float, share_within: float, tau: float) -> float:
         Share of the samples seen so far that are within the limit.
     tau
         Integrated autocorrelation time of that indicator, samples.
+    level
+        Confidence of the interval that decides.
 
     Returns
     -------
     float
-        [(1.96 sqrt(p (1 - p)) + 0.84 sqrt(s (1 - s))) / (s - p)]^2 * tau; infinite where s = p: no length decides.
+        [(z sqrt(p (1 - p)) + 0.84 sqrt(s (1 - s))) / (s - p)]^2 * tau, z = 1.96 at 95 %; infinite where s = p: no
+        length decides.
     """
     gap = share_within - p
     if gap == 0:
         return math.inf
-    spread = Z_RISK * math.sqrt(p * (1 - p)) + Z_POWER * math.sqrt(share_within * (1 - share_within))
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    spread = z * math.sqrt(p * (1 - p)) + Z_POWER * math.sqrt(share_within * (1 - share_within))
     return (spread / gap) ** 2 * tau
 
 
-def seconds_needed(latency: NDArray[Any], p: float, limit_s: float, window_s: float) -> float:
+def seconds_needed(latency: NDArray[Any], p: float, limit_s: float, window_s: float, level: float = LEVEL) -> float:
     """Return how many more seconds of measuring decide whether the p-quantile is within ``limit_s``.
 
-    0 where the samples at hand are enough; infinite where no practical length decides. What
-    ``--until-decided`` asks between windows.
+    0 where the samples at hand are enough; infinite where no practical length decides. What ``--until-decided`` asks
+    between runs. Enough is what :func:`samples_needed` says, and as many as bound the interval on the limit's side at
+    all: the largest of m samples is beyond the p-quantile with probability 1 - p^m.
     """
     n = len(latency)
     if n == 0:
         return math.inf
     within = np.asarray(latency) <= limit_s
-    needed = samples_needed(p, float(within.mean()), integrated_autocorrelation_time(within))
-    return max(0.0, needed - n) * window_s / n
+    share = float(within.mean())
+    needed = samples_needed(p, share, integrated_autocorrelation_time(within), level)
+    tau = n / (percentile(latency, p).n_eff or n)
+    bounding = math.log((1 - level) / 2) / math.log(p if share > p else 1 - p)
+    return max(0.0, needed - n, bounding * tau - n) * window_s / n

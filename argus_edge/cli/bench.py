@@ -71,6 +71,10 @@ class Seconds(click.ParamType):
 @click.option("--label", "labels", multiple=True, metavar="K=V", help="Kept in the report.")
 @click.option("--background", multiple=True, metavar="UNIT", help="Declares a load that is part of the set-up.")
 @click.option("--meter", type=click.Path(path_type=Path), metavar="FILE.csv", help="An external power meter's log.")
+@click.option("--until-decided", "budget", metavar="BUDGET", help="Run until this budget passes or fails.")
+@click.option(
+    "--max-duration", type=Seconds(), default="600s", help="--until-decided: of all runs together, e.g. 1800s."
+)
 @click.option("--strict", is_flag=True, help="A run that is not valid exits with 1.")
 @click.option("--out", metavar="FILE|FOLDER/", help="Where the report goes.  [default: ./RUN.json]")
 @click.option(
@@ -99,6 +103,8 @@ def bench(
     inventory: Path | None,
     labels: tuple[str, ...],
     meter: Path | None,
+    budget: str | None,
+    max_duration: float,
     strict: bool,
     out: str | None,
     patience: float | None,
@@ -106,7 +112,7 @@ def bench(
     resumed: str | None,
     json_path: str | None,
     **how: Any,
-) -> None:
+) -> int:
     """Time each MODEL on each device: latency, memory, throughput, energy, and whether the run can be trusted.
 
     MODEL is a bundle, a .onnx, .tflite or torch file. Without one it is ResNet-50 of the onnx package, whose weights
@@ -145,6 +151,12 @@ def bench(
             for note in prepared[-1].model.notes:
                 say(f"note: {note}")
         means = Means(Store(), read, Queue(patience or 0.0), Quarantine(boards), power_cycle)
+        if budget is not None:
+            from argus_edge.cli.bench_until import bench_until
+
+            return bench_until(
+                prepared, entries, means, budget_file=budget, most_s=max_duration, out=out, json_path=json_path
+            )
         tasks = matrix(prepared, entries, means, again=resumed is not None)
         if len(tasks) > 1:
             say(f"{len(tasks)} benches on {len(entries)} devices (if this ends early: {finishing()})")
@@ -155,6 +167,7 @@ def bench(
         finally:
             view.close()
         finish(results, out=out, json_path=json_path, strict=strict)
+    return 0
 
 
 def finishing() -> str:

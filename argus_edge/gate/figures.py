@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from argus_edge.gate.metrics import CELL, Metric
 from argus_edge.reports import Found
 from argus_edge.schema.bench import BenchReport, Estimate, Measurement
 from argus_edge.schema.evaluation import EvalReport
+
+LEVEL = 0.95
+PERCENTILES = {"latency_p50": 0.50, "latency_p90": 0.90, "latency_p95": 0.95, "latency_p99": 0.99}
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,29 @@ def _point(value: float | None, source: str, reason: str) -> Figure:
     return _missing(reason, source=source) if value is None else Figure(value, value, value, source=source)
 
 
-def _of_estimate(estimate: Estimate | None, source: str, what: str) -> Figure:
+def _of_estimate(estimate: Estimate | None, source: str, what: str, level: float) -> Figure:
     if estimate is None:
         return _missing(f"{what} was not measured", source=source)
     if estimate.value is None:
         return _missing(estimate.reason or f"{what} is withheld", estimate.needed_s, source)
-    return Figure(estimate.value, estimate.low, estimate.high, source=source)
+    value, low, high = estimate.value, estimate.low, estimate.high
+    if level != estimate.level:
+        # At another confidence the interval is taken to be as much wider as a normal one would be.
+        known, wanted = (NormalDist().inv_cdf((1 + each) / 2) for each in (estimate.level, level))
+        low = None if low is None else value - (value - low) * wanted / known
+        high = None if high is None else value + (high - value) * wanted / known
+    return Figure(value, low, high, source=source)
+
+
+def _at_level(measurement: Measurement, name: str, level: float) -> Estimate | None:
+    """Return a percentile of one run's own samples at another confidence than the report's; None: it has none."""
+    if measurement.latency is None:
+        return None
+    from argus_edge.bench.percentiles import percentile
+    from argus_edge.bench.samples import decode
+
+    window_s = measurement.figures.window_s if measurement.figures else None
+    return percentile(decode(measurement.latency), PERCENTILES[name], window_s=window_s, level=level)
 
 
 def _spread(values: Sequence[float | None], source: str, reason: str) -> Figure:
@@ -54,10 +75,11 @@ def measurements_of(report: BenchReport, component: str | None) -> list[Measurem
     return [measurement for measurement in report.measurements if measurement.component == name]
 
 
-def bench_figure(found: Found[BenchReport], metric: Metric, component: str | None) -> Figure:
-    """Return a figure of a bench report.
+def bench_figure(found: Found[BenchReport], metric: Metric, component: str | None, level: float = LEVEL) -> Figure:
+    """Return a figure of a bench report with its interval at a level of confidence.
 
-    Where a report holds repeats, latency and throughput are its run-to-run figures.
+    Where a report holds repeats, latency and throughput are its run-to-run figures. Parity is of all components unless
+    one is named: what runs end to end has no golden outputs of its own.
     """
     report, source = found.artifact, found.path.name
     repeats = measurements_of(report, component)
@@ -71,10 +93,12 @@ def bench_figure(found: Found[BenchReport], metric: Metric, component: str | Non
         name = metric.name.removeprefix("latency_")
         whole = report.summary.get(name) if component in (None, report.headline) else None
         own = getattr(first.figures, name) if first.figures else None
-        return _of_estimate(whole or own, source, metric.name)
+        if level != LEVEL and len(repeats) == 1 and metric.name in PERCENTILES:
+            return _of_estimate(_at_level(first, metric.name, level) or whole or own, source, metric.name, level)
+        return _of_estimate(whole or own, source, metric.name, level)
     if metric.kind == "generation":
         generation = first.generation
-        return _of_estimate(getattr(generation, metric.name) if generation else None, source, metric.name)
+        return _of_estimate(getattr(generation, metric.name) if generation else None, source, metric.name, level)
     if metric.kind == "memory":
         return _memory(repeats, metric.name, source)
     if metric.kind == "size":
@@ -86,7 +110,7 @@ def bench_figure(found: Found[BenchReport], metric: Metric, component: str | Non
         return _spread(joules, source, f"no energy: {why}")
     if metric.kind == "temperature":
         return _spread([_hottest(each) for each in repeats], source, "no temperature sensor")
-    return _parity(repeats, metric.name, source)
+    return _parity(repeats if component else report.measurements, metric.name, source)
 
 
 def _memory(repeats: Sequence[Measurement], name: str, source: str) -> Figure:

@@ -9,16 +9,16 @@ from pathlib import Path
 from argus_edge.errors import InputError
 from argus_edge.gate.budget import Budget, Limit, read_budget
 from argus_edge.gate.decide import headroom, outcome_of, quorum_of, worst
-from argus_edge.gate.figures import Figure, bench_figure, cell_figure, measurements_of
+from argus_edge.gate.figures import LEVEL, PERCENTILES, Figure, bench_figure, cell_figure, measurements_of
 from argus_edge.gate.units import format_quantity
 from argus_edge.reports import Found, find_reports, of_kind
-from argus_edge.schema.bench import BenchReport
+from argus_edge.schema.bench import BenchReport, Validity
 from argus_edge.schema.evaluation import EvalReport
 from argus_edge.schema.judge import JudgeCalibration
 from argus_edge.schema.verdict import BoardVerdict, Outcome, QuorumVerdict, Verdict, VerdictLine
 
 BENCH_KINDS = ("latency", "generation", "rate", "memory", "size", "energy", "temperature", "parity")
-PERCENTILES = {"latency_p50": 0.50, "latency_p90": 0.90, "latency_p95": 0.95, "latency_p99": 0.99}
+ON_THE_LIMIT = "the percentile lies on the limit: no practical length decides"
 
 
 @dataclass
@@ -104,7 +104,7 @@ def _line(
     )
 
 
-def _with_need(line: VerdictLine, found: Found[BenchReport], limit: Limit) -> VerdictLine:
+def _with_need(line: VerdictLine, found: Found[BenchReport], limit: Limit, level: float) -> VerdictLine:
     """Add how many more samples would decide an undecided percentile."""
     p = PERCENTILES.get(limit.metric.name)
     if line.outcome != "unknown" or line.measured is None or p is None:
@@ -116,25 +116,32 @@ def _with_need(line: VerdictLine, found: Found[BenchReport], limit: Limit) -> Ve
     from argus_edge.bench.samples import decode
 
     latency = decode(measurement.latency)
-    more = seconds_needed(latency, p, limit.value, measurement.figures.window_s)
+    more = seconds_needed(latency, p, limit.value, measurement.figures.window_s, level)
     if more == float("inf"):
-        return line.model_copy(update={"reason": "the percentile lies on the limit: no practical length decides"})
+        return line.model_copy(update={"reason": ON_THE_LIMIT})
     if more < 1:
         return line
     rate = measurement.figures.count / measurement.figures.window_s
     return line.model_copy(update={"needed_s": more, "needed_samples": round(more * rate)})
 
 
-def _bench_lines(budget: Budget, subject: _Subject, device: str) -> list[VerdictLine]:
+def _causes(validity: Validity) -> str:
+    """Return the causes for a line of a table: a single one in its own words, several by their names."""
+    if len(validity.causes) == 1:
+        return validity.causes[0].detail
+    return ", ".join(dict.fromkeys(cause.code for cause in validity.causes)) or "no cause given"
+
+
+def _bench_lines(budget: Budget, subject: _Subject, device: str, level: float) -> list[VerdictLine]:
     lines = []
     for limit in budget.limits:
         if limit.metric.kind not in BENCH_KINDS:
             continue
         found = _newest(subject.benches[device], limit)
         validity = found.artifact.validity
-        causes = "; ".join(cause.detail for cause in validity.causes) or "no cause given"
-        figure = bench_figure(found, limit.metric, limit.component)
-        lines.append(_with_need(_line(limit, subject, device, figure, validity.valid, causes), found, limit))
+        causes = _causes(validity)
+        figure = bench_figure(found, limit.metric, limit.component, level)
+        lines.append(_with_need(_line(limit, subject, device, figure, validity.valid, causes), found, limit, level))
     return lines
 
 
@@ -197,6 +204,8 @@ def validate_reports(
     benches: Sequence[Found[BenchReport]],
     evals: Sequence[Found[EvalReport]],
     judges: Sequence[Found[JudgeCalibration]] = (),
+    *,
+    level: float = LEVEL,
 ) -> Verdict:
     """Hold reports against a budget.
 
@@ -208,6 +217,8 @@ def validate_reports(
         Reports; of several benches of one model on one device the newest counts.
     judges
         Calibrations whose judged means enter capability and consistency, as they do in the score.
+    level
+        Confidence of the benches' intervals.
 
     Raises
     ------
@@ -229,7 +240,7 @@ def validate_reports(
         lines += host_lines
         own_boards = []
         for device in sorted(subject.benches):
-            board_lines = _bench_lines(budget, subject, device)
+            board_lines = _bench_lines(budget, subject, device, level)
             lines += board_lines
             together = [*host_lines, *board_lines]
             validities = [found.artifact.validity.valid for found in subject.benches[device]]
@@ -245,7 +256,14 @@ def validate_reports(
         boards += own_boards
         if needs_bench and not own_boards:
             lines += [
-                _line(limit, subject, budget.device, Figure(None, reason="there is no bench report"), True, "")
+                _line(
+                    limit,
+                    subject,
+                    budget.device or "any device",
+                    Figure(None, reason="there is no bench report"),
+                    True,
+                    "",
+                )
                 for limit in budget.limits
                 if limit.metric.kind in BENCH_KINDS
             ]
@@ -260,6 +278,7 @@ def validate_reports(
         budget_source=budget.source,
         outcome=worst(outcomes),
         cause=_cause(worst(outcomes), lines, quorums),
+        level=level,
         lines=lines,
         boards=boards,
         quorums=quorums,

@@ -39,8 +39,9 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
     word, style = HEADLINE[verdict.outcome]
     console.print(Text.assemble((word, style), "  ", Text(verdict.cause)))
     table = Table(title=Text(f"Budget {verdict.budget}"), title_justify="left")
-    for column in ("model", "device", "metric", "measured [95 %]", "limit", "headroom", "outcome", "remark"):
-        table.add_column(column, justify="right" if column in ("measured [95 %]", "limit", "headroom") else "left")
+    measured = f"measured [{100 * verdict.level:.4g} %]"
+    for column in ("model", "device", "metric", measured, "limit", "headroom", "outcome", "remark"):
+        table.add_column(column, justify="right" if column in (measured, "limit", "headroom") else "left")
     for line in verdict.lines:
         mark, colour = MARK[line.outcome]
         name = line.metric if line.component is None else f"{line.metric} of {line.component}"

@@ -66,6 +66,7 @@ class Verdict(Artifact):
     budget_source: Source
     outcome: Outcome
     cause: str = Field(description="The one sentence that says why.")
+    level: float = Field(default=0.95, description="Confidence of the benches' intervals.")
     lines: list[VerdictLine]
     boards: list[BoardVerdict] = Field(default_factory=list)
     quorums: list[QuorumVerdict] = Field(default_factory=list)

@@ -1,6 +1,7 @@
 """Percentiles: known answers, the floors of LoadGen's rule, intervals, and what a percentile needs to be shown."""
 
 import math
+import statistics
 
 import numpy as np
 import pytest
@@ -128,7 +129,8 @@ def test_tau_of_degenerate_series_is_one(series):
 
 def test_samples_needed_by_the_formula():
     s, p = 0.995, 0.99
-    expected = ((1.96 * math.sqrt(p * (1 - p)) + 0.84 * math.sqrt(s * (1 - s))) / (s - p)) ** 2
+    z = statistics.NormalDist().inv_cdf(0.975)
+    expected = ((z * math.sqrt(p * (1 - p)) + 0.84 * math.sqrt(s * (1 - s))) / (s - p)) ** 2
     assert samples_needed(p, s, 1.0) == pytest.approx(expected)
     assert samples_needed(p, s, 3.0) == pytest.approx(3 * expected)
     assert samples_needed(p, p, 1.0) == math.inf
@@ -140,3 +142,13 @@ def test_seconds_needed_is_zero_once_decided():
     # 11 samples do not decide a p99: ((1.96 * 0.0995) / 0.01)^2 = 380 samples in all, at one a second.
     assert seconds_needed(latency[:11], 0.99, 0.02, 11.0) == pytest.approx(380.3 - 11, abs=1)
     assert seconds_needed(latency[:0], 0.99, 0.02, 0.0) == math.inf
+
+
+def test_a_limit_far_away_still_needs_as_many_samples_as_bound_the_percentile():
+    latency = np.random.default_rng(5).permutation(np.linspace(0.010, 0.012, 64))
+    # 64 samples: the largest is beyond the 95th percentile with probability 1 - .95^64 = 96.2 %, not 97.5 %.
+    assert percentile(np.r_[latency, latency, latency], 0.95).high is not None
+    more = seconds_needed(latency, 0.95, 1.0, 6.4)
+    assert more == pytest.approx((math.log(0.025) / math.log(0.95) - 64) * 0.1, rel=0.8)
+    assert more > 0
+    assert seconds_needed(latency, 0.95, 1.0, 6.4, level=0.999) > more
