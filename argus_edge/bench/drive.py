@@ -223,7 +223,7 @@ def bench(
         queue.ours.add(context.run)
         try:
             told.started(context.run, link.stopper(client.agent, context.run))
-            queue.when_free(lambda: start(link, client.agent, context.job, told), told)
+            queue.when_free(lambda: start(link, context.job, told), told)
             store.set_state(context.run, "running")
             told.say(f"run {context.run} (if this ends early: {come_back(context.run)})")
             follow(link, client.agent, context.run, told)
@@ -396,7 +396,7 @@ def conclude(
     told.quiet()
     try:
         with tempfile.TemporaryDirectory(prefix="argus-edge-") as folder:
-            files = fetch(link, agent, context.run, Path(folder), told)
+            files = fetch(link, context.run, Path(folder), told)
             result = read_result(files, context.run)
             report = make_report(context, result, files, meter() if meter else None)
             error = failure(result, files, context, link.transport.description)

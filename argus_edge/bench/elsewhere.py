@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from argus_edge.bench.context import Context
-from argus_edge.bench.drive import Outcome, conclude
+from argus_edge.bench.drive import Outcome, check_known, conclude
 from argus_edge.bench.watching import Link, Nobody, come_back
 from argus_edge.devices.agent_client import AgentClient
 from argus_edge.devices.connect import connect
 from argus_edge.devices.deploy import deploy_agent
 from argus_edge.devices.transport import Transport
-from argus_edge.errors import ArgusError, RunFailedError
+from argus_edge.errors import ArgusError
 from argus_edge.schema.agent import RunStatus
 from argus_edge.schema.device import DeviceEntry
 from argus_edge.store.records import UNFINISHED, Record, Store
@@ -83,11 +83,10 @@ def stop(record: Record, store: Store, *, connect: Connect = connect) -> Outcome
     link = Link(entry, connect)
     try:
         client = deploy_agent(link.transport, entry)
-        if all(status.run != record.id for status in client.list_runs()):
-            store.set_state(record.id, "lost", error="the device has no such run any more")
-            raise RunFailedError("The device has no such run any more.", where=record.id)
+        context = Context.from_json(context_json)
+        check_known(client, record, store, context)
         client.stop(record.id)
-        return conclude(link, client.agent, Context.from_json(context_json), store, Nobody())
+        return conclude(link, client.agent, context, store, Nobody())
     finally:
         link.close()
 

@@ -15,6 +15,8 @@ from argus_edge.errors import ArgusError, RunFailedError
 from argus_edge.schema.agent import RunResult
 from argus_edge.text import clean
 
+# Faults of the board or of chance, not of the model: the same command may well succeed.
+AGAIN = ("rebooted", "supervisor-died", "crashed", "no-space", "timeout")
 TAIL_BYTES = 4096
 TAIL_CHARACTERS = 300
 
@@ -63,7 +65,9 @@ def failure(result: RunResult, files: Mapping[str, Path], context: Context, devi
 def _next_step(result: RunResult, context: Context) -> str:
     done = sum(part.state == "done" for part in result.parts)
     kept = f"{done} of {len(context.job.parts)} parts were measured; " if done else ""
-    return f"{kept}argus-edge runs show {context.run} has what is left of it"
+    kind = result.error.kind if result.error else ""
+    again = f", and this runs it again: {context.setup.command}" if kind in AGAIN and context.setup.command else ""
+    return f"{kept}argus-edge runs show {context.run} has what is left of it{again}"
 
 
 def _last_words(path: Path | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from argus_edge.devices.agent_client import AgentClient
 from argus_edge.devices.connect import connect
+from argus_edge.devices.deploy import deploy_agent
 from argus_edge.devices.transport import Transport
 from argus_edge.errors import ArgusError, DeviceUnreachableError, InterruptedRunError
 from argus_edge.schema.agent import Event, Job
@@ -121,7 +123,7 @@ def follow(link: Link, agent: str, run: str, listener: Listener) -> Event:
                     listener.event(event)
                     if event.event == "ended":
                         return event
-            lost = DeviceUnreachableError("The link to the device was closed.", where=link.transport.description)
+            lost = DeviceUnreachableError("The agent fell silent.", where=link.transport.description)
         except DeviceUnreachableError as error:
             lost = error
         if failures == len(RETRY_S):
@@ -134,9 +136,12 @@ def follow(link: Link, agent: str, run: str, listener: Listener) -> Event:
         listener.pause(RETRY_S[failures])
         failures += 1
         link.reconnect()
+        # It may have been killed, or another one been put in its place: what answers next is ours, by its hash.
+        with contextlib.suppress(DeviceUnreachableError):
+            deploy_agent(link.transport, link.entry)
 
 
-def start(link: Link, agent: str, job: Job, listener: Listener) -> None:
+def start(link: Link, job: Job, listener: Listener) -> None:
     """Start a run; where the link is lost meanwhile, ask the device whether it has begun, and else start it again.
 
     Raises
@@ -154,10 +159,10 @@ def start(link: Link, agent: str, job: Job, listener: Listener) -> None:
         client.start(job)
 
     unknown = f"Whether the run {job.run} was started is not known; if it was, it goes on there without us."
-    _over_lost_links(link, agent, begin, listener, unknown, job.run)
+    _over_lost_links(link, begin, listener, unknown, job.run)
 
 
-def fetch(link: Link, agent: str, run: str, folder: Path, listener: Listener) -> dict[str, Path]:
+def fetch(link: Link, run: str, folder: Path, listener: Listener) -> dict[str, Path]:
     """Fetch what a run that has ended left on the device; a lost link is taken up again.
 
     Raises
@@ -166,16 +171,17 @@ def fetch(link: Link, agent: str, run: str, folder: Path, listener: Listener) ->
         The device could not be reached again; what the run measured is kept there.
     """
     kept = f"The run {run} has ended there, and what it measured is kept."
-    return _over_lost_links(link, agent, lambda client: client.fetch(run, folder), listener, kept, run)
+    return _over_lost_links(link, lambda client: client.fetch(run, folder), listener, kept, run)
 
 
-def _over_lost_links(
-    link: Link, agent: str, action: Callable[[AgentClient], T], listener: Listener, given_up: str, run: str
-) -> T:
-    """Do something over the link, again and again while it is lost; ``given_up`` says what it means in the end."""
+def _over_lost_links(link: Link, action: Callable[[AgentClient], T], listener: Listener, given_up: str, run: str) -> T:
+    """Do something over the link, again and again while it is lost; ``given_up`` says what it means in the end.
+
+    Each time the agent is looked at first: another one may have been put in its place, and what answers must be ours.
+    """
     for wait in (*RETRY_S, None):
         try:
-            return action(AgentClient(link.transport, link.entry, agent))
+            return action(deploy_agent(link.transport, link.entry))
         except DeviceUnreachableError as error:
             if wait is None:
                 where = error.where or link.transport.description

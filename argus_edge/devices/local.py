@@ -86,19 +86,22 @@ class LocalTransport:
         allowed = first
         deadline = time.monotonic() + allowed
         while True:
+            # Where we were stopped ourselves the time is up, and yet there may be lines: they are read first.
+            late = time.monotonic() >= deadline
             try:
-                chunk = chunks.get(timeout=max(0.0, deadline - time.monotonic()))
+                chunk = chunks.get(timeout=max(0.01, deadline - time.monotonic()))
             except queue.Empty:
                 raise silent(allowed, self.description) from None
-            if time.monotonic() >= deadline:
-                raise silent(allowed, self.description)
             if not chunk:
                 yield from splitter.end()
                 return
             for line in splitter.feed(chunk):
                 yield line
+                late = False
                 allowed = silence
                 deadline = time.monotonic() + allowed
+            if late:
+                raise silent(allowed, self.description)
 
     def put(self, local: Path, remote: str, *, sha256: str, progress: Progress | None = None) -> int:
         """Copy a file unless it is there with that hash; see the seam."""

@@ -136,14 +136,14 @@ class SshTransport:
         allowed = first
         deadline = time.monotonic() + allowed
         while True:
+            # Where we were stopped ourselves the time is up, and yet there may be lines: they are read first.
+            late = time.monotonic() >= deadline
             with _link_errors(link):
                 channel.settimeout(max(0.01, deadline - time.monotonic()))
                 try:
-                    chunk = channel.recv(_RECV_BYTES) if time.monotonic() < deadline else None
+                    chunk = channel.recv(_RECV_BYTES)
                 except TimeoutError:
-                    chunk = None
-            if chunk is None:
-                raise silent(allowed, self.description)
+                    raise silent(allowed, self.description) from None
             if not chunk:
                 if not link.alive:
                     raise lost(EOFError("the connection was closed"), link)
@@ -151,8 +151,11 @@ class SshTransport:
                 return
             for line in splitter.feed(chunk):
                 yield line
+                late = False
                 allowed = silence
                 deadline = time.monotonic() + allowed
+            if late:
+                raise silent(allowed, self.description)
 
     @contextlib.contextmanager
     def _channel(self, link: Link, argv: Sequence[str], deadline: float) -> Iterator[paramiko.Channel]:

@@ -28,6 +28,8 @@ AUTH_S = 20.0
 PROBE_AFTER_S = 3.0
 DEAD_AFTER_S = 7.0
 """Silence after which the far side is asked for a sign of life, and after which the link is given up."""
+ASLEEP_S = 2.0
+"""The watch looks every half second; where that took so long, it was not the far side that was silent."""
 MAX_HOPS = 8
 TOO_MANY_KEYS = 3
 """From so many refused keys on, a server that closes the connection means that."""
@@ -65,8 +67,14 @@ class Link:
         way.
         """
         asked: threading.Thread | None = None
+        woke = time.monotonic()
         while not self._closed.wait(0.5) and self.transport.is_active():
-            silent = time.monotonic() - self._heard.at
+            now = time.monotonic()
+            if now - woke > ASLEEP_S:
+                # We were stopped ourselves, or starved: what came meanwhile has not been read yet.
+                self._heard.at = now
+            woke = now
+            silent = now - self._heard.at
             if silent >= DEAD_AFTER_S:
                 self.broken = f"nothing was heard for {silent:.0f} s"
                 self._shut()

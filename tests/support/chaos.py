@@ -36,6 +36,8 @@ class Chaos:
         Bytes passed so far, both directions.
     connections
         Connections accepted so far.
+    refusing
+        Reset each new connection at once.
     """
 
     def __init__(self, target: int) -> None:
@@ -46,7 +48,7 @@ class Chaos:
         self.connections = 0
         self._flowing = threading.Event()
         self._flowing.set()
-        self._refusing = False
+        self.refusing = False
         self._then: tuple[int, Callable[[], None]] | None = None
         self._sockets: set[socket.socket] = set()
         self._guard = threading.Lock()
@@ -70,13 +72,13 @@ class Chaos:
 
     def restore(self) -> None:
         """Be a good link again."""
-        self._refusing = False
+        self.refusing = False
         self.delay, self.rate, self._then = 0.0, None, None
         self._flowing.set()
 
     def refuse(self) -> None:
         """Reset every connection, and each new one at once."""
-        self._refusing = True
+        self.refusing = True
         self.reset()
 
     def cut_after(self, count: int) -> None:
@@ -113,7 +115,7 @@ class Chaos:
             except OSError:
                 return
             self.connections += 1
-            if self._refusing:
+            if self.refusing:
                 near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
                 near.close()
                 continue
