@@ -31,9 +31,9 @@ def place(transport: Transport, entry: DeviceEntry, prepared: Prepared, told: Li
                 placed[component.name] = Placed(model=None, images=images)
                 continue
             files = {file.name: file.path for file in component.files}
-            model = deploy_files(transport, entry, files, progress=told.transfer)
+            model = deploy_files(transport, entry, files, progress=told.transfer, say=told.say)
             arrays = _input_files(Path(folder, str(number)), prepared.inputs[component.name])
-            inputs = deploy_files(transport, entry, arrays)
+            inputs = deploy_files(transport, entry, arrays, say=told.say)
             sent += model.sent_bytes + inputs.sent_bytes
             placed[component.name] = Placed(
                 model=model.path(component.model.name),
@@ -42,7 +42,7 @@ def place(transport: Transport, entry: DeviceEntry, prepared: Prepared, told: Li
             )
         if prepared.whole is not None:
             arrays = _input_files(Path(folder, "whole"), PreparedInputs(prepared.whole.inputs, ""))
-            whole = deploy_files(transport, entry, arrays)
+            whole = deploy_files(transport, entry, arrays, say=told.say)
             sent += whole.sent_bytes
             placed[END_TO_END] = Placed(model=None, inputs=whole.path("inputs.npz"))
     told.quiet()
@@ -61,7 +61,7 @@ def _deploy_images(
     files = {f"{number}.image": folder / f"{number}.image" for number in range(len(prepared.served.pictures))}
     for path, content in zip(files.values(), prepared.served.pictures, strict=True):
         path.write_bytes(content)
-    sent = deploy_files(transport, entry, files, progress=told.transfer)
+    sent = deploy_files(transport, entry, files, progress=told.transfer, say=told.say)
     return tuple(sent.path(name) for name in files)
 
 

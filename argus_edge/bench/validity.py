@@ -237,10 +237,12 @@ def _clock(seen: Observed) -> Iterator[ValidityCause]:
     if seen.facts.arch in ("x86_64", "i686", "AMD64"):
         half = len(clocks) // 2
         first, last = (statistics.median(value for _, value in part) for part in (clocks[:half], clocks[half:]))
-        if last < first * (1 - X86_CLOCK_FALL):
+        capped = list(itertools.takewhile(lambda point: point[1] < first * (1 - X86_CLOCK_FALL), reversed(clocks)))
+        if last < first * (1 - X86_CLOCK_FALL) or len(capped) >= max(CAPPED_READINGS, CAPPED_SHARE * len(clocks)):
+            ended = statistics.median(value for _, value in capped) if capped else last
             yield ValidityCause(
                 code="clock-limited",
-                detail=f"the clock fell from {first / 1e6:.2f} to {last / 1e6:.2f} GHz within the window",
+                detail=f"the clock fell from {first / 1e6:.2f} to {ended / 1e6:.2f} GHz within the window",
                 remedy=f"{COOL}, or measure the steady state with --scenario soak",
                 from_s=next(t for t, value in clocks if value < first * (1 - X86_CLOCK_FALL)),
             )

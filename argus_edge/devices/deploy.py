@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -66,7 +66,12 @@ def deploy_agent(transport: Transport, entry: DeviceEntry, *, progress: Progress
 
 
 def deploy_files(
-    transport: Transport, entry: DeviceEntry, files: Mapping[str, Path], *, progress: Progress | None = None
+    transport: Transport,
+    entry: DeviceEntry,
+    files: Mapping[str, Path],
+    *,
+    progress: Progress | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Deployed:
     """Send files that belong together into one folder named by their content.
 
@@ -79,6 +84,8 @@ def deploy_files(
         under the names by which it refers to them.
     progress
         Called with the bytes done and the bytes in all, over all files.
+    say
+        Told when the link was lost and the upload is taken up again.
 
     Raises
     ------
@@ -107,7 +114,7 @@ def deploy_files(
             if progress:
                 progress(base + part, total)
 
-        sent += _put(transport, path, f"{folder}/{name}", hashes[name], report)
+        sent += _put(transport, path, f"{folder}/{name}", hashes[name], report, say)
         done += sizes[name]
         report(sizes[name], total)
     return Deployed(folder, sent)
@@ -177,14 +184,23 @@ def _ask(transport: Transport, text: str, path: str, home: str) -> int:
     return answer.number
 
 
-def _put(transport: Transport, path: Path, remote: str, sha256: str, progress: Progress) -> int:
+def _put(
+    transport: Transport,
+    path: Path,
+    remote: str,
+    sha256: str,
+    progress: Progress,
+    say: Callable[[str], None] | None,
+) -> int:
     """Send a file, taken up again where the link is lost; return the bytes that went over it."""
     for left in reversed(range(ATTEMPTS)):
         try:
             return transport.put(path, remote, sha256=sha256, progress=progress)
-        except DeviceUnreachableError:
+        except DeviceUnreachableError as error:
             if not left:
                 raise
+            if say:
+                say(f"{error.what} Going on with the upload.")
     raise AssertionError("unreachable")
 
 

@@ -44,9 +44,7 @@ def one(name: str, seconds: int, findings: Path) -> None:
         (corpus / f"seed-{number}").write_bytes(seed)
         target.parse(seed)  # a seed that is refused would leave the fuzzer at the door
     words = corpus.with_suffix(".dict")
-    words.write_text(
-        "".join(f"w{i}={json.dumps(word)}\n" for i, word in enumerate(target.dictionary) if word.isascii())
-    )
+    words.write_text("".join(f"w{i}={json.dumps(word)}\n" for i, word in enumerate(target.dictionary)) or "# none\n")
     argv = [
         "fuzz",
         f"-max_total_time={seconds}",
@@ -55,7 +53,7 @@ def one(name: str, seconds: int, findings: Path) -> None:
         f"-timeout={TIMEOUT_S}",
         "-print_final_stats=1",
         f"-artifact_prefix={findings}/{name}-",
-        f"-dict={words}",
+        *([f"-dict={words}"] if target.dictionary else []),
         str(corpus),
     ]
     atheris.Setup(argv, lambda data: targets.run(target, data))
@@ -72,7 +70,8 @@ def figures(said: str) -> dict:
     error = re.search(r"Uncaught Python exception[^\n]*\n(.*?)(?:\n==|\Z)", said, re.DOTALL)
     other = re.search(r"ERROR: libFuzzer: ([^\n]*)", said)
     return {
-        "executions": last(r"stat::number_of_executed_units:\s+(\d+)"),
+        # The final figure, or the last that was said before the process was killed from outside.
+        "executions": last(r"stat::number_of_executed_units:\s+(\d+)") or last(r"(?m)^#(\d+)\t"),
         "edges": last(r"cov: (\d+)"),
         "inputs_kept": last(r"corp: (\d+)"),
         "finding": (error[1].strip().splitlines()[-1] if error else other[1] if other else None),
