@@ -47,7 +47,8 @@ def _of_estimate(estimate: Estimate | None, source: str, what: str, level: float
         known, wanted = (NormalDist().inv_cdf((1 + each) / 2) for each in (estimate.level, level))
         low = None if low is None else value - (value - low) * wanted / known
         high = None if high is None else value + (high - value) * wanted / known
-    return Figure(value, low, high, source=source)
+    reason = estimate.reason if low is None and high is None else None
+    return Figure(value, low, high, reason, source=source)
 
 
 def _at_level(measurement: Measurement, name: str, level: float) -> Estimate | None:
@@ -93,9 +94,12 @@ def bench_figure(found: Found[BenchReport], metric: Metric, component: str | Non
         name = metric.name.removeprefix("latency_")
         whole = report.summary.get(name) if component in (None, report.headline) else None
         own = getattr(first.figures, name) if first.figures else None
-        if level != LEVEL and len(repeats) == 1 and metric.name in PERCENTILES:
-            return _of_estimate(_at_level(first, metric.name, level) or whole or own, source, metric.name, level)
-        return _of_estimate(whole or own, source, metric.name, level)
+        if len(repeats) > 1 or own is None:
+            return _of_estimate(whole or own, source, metric.name, level)
+        # Of a single run the run-to-run figure has no interval; its own samples have.
+        if level != LEVEL and metric.name in PERCENTILES:
+            own = _at_level(first, metric.name, level) or own
+        return _of_estimate(own, source, metric.name, level)
     if metric.kind == "generation":
         generation = first.generation
         return _of_estimate(getattr(generation, metric.name) if generation else None, source, metric.name, level)

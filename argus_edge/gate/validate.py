@@ -78,6 +78,8 @@ def _line(
     reason = figure.reason
     if outcome == "unknown" and reason is None:
         reason = "the interval spans the limit: measure longer"
+        if figure.low is None or figure.high is None:
+            reason = "too few independent samples bound it on that side: measure longer"
     if outcome == "pass" and valid is not True:
         outcome, reason = (
             "unknown",
@@ -119,8 +121,9 @@ def _with_need(line: VerdictLine, found: Found[BenchReport], limit: Limit, level
     more = seconds_needed(latency, p, limit.value, measurement.figures.window_s, level)
     if more == float("inf"):
         return line.model_copy(update={"reason": ON_THE_LIMIT})
-    if more < 1:
+    if more == 0:
         return line
+    more = max(1.0, more)
     rate = measurement.figures.count / measurement.figures.window_s
     return line.model_copy(update={"needed_s": more, "needed_samples": round(more * rate)})
 

@@ -337,7 +337,7 @@ def next_step(gathered: Gathered) -> str:
         return "argus-edge size REPORT… --budget FILE (seconds): which other combination fits"
     for line in verdict.lines:
         if line.outcome == "unknown" and line.device:
-            longer = f" --duration {line.needed_s:.0f}" if line.needed_s else ""
+            longer = f" --until-decided {clean(verdict.budget_source.name)}" if line.measured is not None else ""
             length = f" (about {line.needed_s:.0f} s)" if line.needed_s else ""
             return f"argus-edge bench {clean(line.model)} --device {clean(line.device)}{longer}{length}"
         if line.outcome == "unknown":

@@ -50,11 +50,13 @@ def log_error(estimate: Estimate) -> float:
 
 
 def _figure(found_summary: Mapping[str, Estimate], own: Estimate | None, name: str) -> tuple[float, float] | None:
-    # The run-to-run figure over repeats where there is one: its interval holds what a single run cannot know.
-    estimate = found_summary.get(name) or own
+    # The run-to-run figure over repeats where there are some: its interval holds what a single run cannot know. Of one
+    # run, and of two, it has none: then the error is that of the run's own samples.
+    whole = found_summary.get(name)
+    estimate = whole if whole is not None and (whole.n > 1 or own is None) else own
     if estimate is None or estimate.value is None or estimate.value <= 0:
         return None
-    return estimate.value, log_error(estimate)
+    return estimate.value, log_error(estimate) or (log_error(own) if own is not None else 0.0)
 
 
 def costs_of(benched: Benched) -> Costs:

@@ -16,7 +16,9 @@ from argus_edge.gate.figures import Figure
 from argus_edge.gate.metrics import METRICS
 from argus_edge.gate.validate import validate_reports
 from argus_edge.report.junit import junit_xml
+from argus_edge.schema.agent import ParityFigures
 from argus_edge.schema.base import Source
+from argus_edge.schema.bench import Estimate
 from argus_edge.schema.evaluation import Interval, Metric
 from tests.support.reports import bench, evaluation
 
@@ -205,3 +207,31 @@ def test_validate_as_a_command(tmp_path: Path) -> None:
     bad = run("--budget", str(tmp_path / "tight.yaml"))
     assert bad.return_value == 1
     assert bad.stdout.startswith("BLOCK")
+
+
+def test_a_single_real_run_is_judged_by_its_own_samples_not_by_a_spread_over_one_run() -> None:
+    # A report of one run has a summary over its repeats as well: of one, and so without an interval.
+    found = bench("a", p50=0.05)
+    found.artifact.summary = {"p50": Estimate(value=0.05, n=1, reason="too few runs for an interval (3 are needed)")}
+    verdict = validate_reports(budget("  latency_p50: 60 ms"), [found], [])
+    assert verdict.outcome == "pass"
+    assert verdict.lines[0].low is not None
+
+
+def test_two_runs_have_no_interval_and_say_so() -> None:
+    found = bench("a", p50=0.05)
+    found.artifact.measurements = found.artifact.measurements * 2
+    found.artifact.summary = {"p50": Estimate(value=0.05, n=2, reason="too few runs for an interval (3 are needed)")}
+    line = validate_reports(budget("  latency_p50: 60 ms"), [found], []).lines[0]
+    assert line.outcome == "unknown"
+    assert line.reason == "too few runs for an interval (3 are needed)"
+
+
+def test_parity_of_a_model_in_parts_is_its_worst_component_s() -> None:
+    found = bench("a")
+    part = found.artifact.measurements[0].model_copy(deep=True)
+    part.component = "image"
+    part.parity = ParityFigures(cases=1, max_abs_error=0.1, cosine_min=0.97)
+    found.artifact.measurements.append(part)
+    line = validate_reports(budget("  parity_cosine: 0.99"), [found], []).lines[0]
+    assert (line.outcome, line.measured) == ("fail", 0.97)
