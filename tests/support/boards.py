@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import yaml
 
 from tests.support.sshd import Sshd, make_key, serve
 
+# A loaded machine is slow; what hangs is ended.
+PATIENCE_S = 280
 PROGRAM = "from argus_edge.__main__ import main; main()"
 
 
@@ -49,7 +52,11 @@ class Boards:
     def run(self, *argv: str, code: int | None = 0) -> subprocess.CompletedProcess:
         """Run argus-edge to its end, as the user."""
         process = self.start(*argv)
-        out, err = process.communicate(timeout=200)
+        try:
+            out, err = process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
         assert code is None or process.returncode == code, (process.returncode, out, err)
         return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
@@ -63,7 +70,7 @@ class Boards:
 
 
 @contextlib.contextmanager
-def boards(folder: Path, names: list[str], *, python: str = sys.executable):
+def boards(folder: Path, names: Sequence[str], *, python: str = sys.executable):
     """Run boards for the length of a context; all take one user's key, and are in the user's inventory, tag ``lab``."""
     home = folder / "user"
     (home / ".ssh").mkdir(parents=True)
