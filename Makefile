@@ -12,6 +12,7 @@ help:
 	@echo "make test       install what the tests need and run the fast ones"
 	@echo "make test-all   the slow ones too"
 	@echo "make lint       ruff, mypy, vermin"
+	@echo "make demo       a small real model through the whole chain on this machine, in minutes"
 	@echo "make clean      remove the virtual environments"
 
 $(STAMPS)/venv:
@@ -53,6 +54,15 @@ lint: $(STAMPS)/lint $(VENV)-types/.stamps/types
 	$(BIN)/vermin --no-tips --violations --target=3.6- agents
 	$(VENV)-types/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --force-reinstall .
 	cd $(VENV)-types && bin/mypy --config-file ../pyproject.toml
+
+$(STAMPS)/demo: $(STAMPS)/venv pyproject.toml setup.py constraints.txt
+	$(PIP) --constraint constraints.txt --editable '.[demo]'
+	@touch $@
+
+# The class is looked for in the folder that the command runs in.
+demo: $(STAMPS)/demo
+	cd examples/dual_encoder && $(abspath $(BIN))/python halves.py runs/photographs && $(abspath $(BIN))/argus-edge run plan.yaml
+	@echo "the report: examples/dual_encoder/runs/demo/report.html"
 
 clean:
 	rm -rf $(VENV) $(VENV)-types build ./*.egg-info

@@ -64,6 +64,8 @@ class Step:
         Goes on with what there is, as long as one of its needs was done.
     gate
         Its exit codes 1 and 8 are verdicts, not failures.
+    reads
+        Files of the user's that it is made from, beside what the steps before it left.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Step:
     needs: tuple[str, ...] = ()
     tolerant: bool = False
     gate: bool = False
+    reads: tuple[Path, ...] = ()
 
 
 class _PlanReader(YamlReader):
@@ -232,23 +235,23 @@ def _decisions(plan: Plan, benches: list[Step], evaluations: list[Step]) -> Iter
     measured = tuple(step.name for step in [*benches, *evaluations])
     folders = [str(plan.out / "bench"), *([str(plan.out / "eval")] if evaluations else [])]
     budget = [] if plan.budget is None else ["--budget", str(plan.budget)]
+    budget_file = () if plan.budget is None else (plan.budget,)
+    decided: list[Step] = []
     if evaluations:
         weights = [] if plan.weights is None else ["--score-weights", str(plan.weights)]
         out = plan.out / "score.json"
         single = budget if len({step.argv[1] for step in evaluations}) == 1 else []
-        yield Step("score", ("score", *folders, *weights, *single, "--out", str(out)), out, measured, tolerant=True)
+        reads = (*(budget_file if single else ()), *(() if plan.weights is None else (plan.weights,)))
+        argv = ("score", *folders, *weights, *single, "--out", str(out))
+        decided.append(Step("score", argv, out, measured, tolerant=True, reads=reads))
     if plan.budget is not None:
         out = plan.out / "verdict.json"
-        junit = ("--junit", str(plan.out / "gate.xml"))
-        yield Step(
-            "validate",
-            ("validate", *folders, *budget, "--out", str(out), *junit),
-            out,
-            measured,
-            tolerant=True,
-            gate=True,
-        )
+        argv = ("validate", *folders, *budget, "--out", str(out), "--junit", str(plan.out / "gate.xml"))
+        decided.append(Step("validate", argv, out, measured, tolerant=True, gate=True, reads=budget_file))
         out = plan.out / "sizing.json"
-        yield Step("size", ("size", *folders, *budget, "--out", str(out)), out, measured, tolerant=True)
+        argv = ("size", *folders, *budget, "--out", str(out))
+        decided.append(Step("size", argv, out, measured, tolerant=True, reads=budget_file))
+    yield from decided
     out = plan.out / "report.html"
-    yield Step("report", ("report", str(plan.out), "--html", str(out)), out, measured, tolerant=True)
+    needs = (*measured, *(step.name for step in decided))
+    yield Step("report", ("report", str(plan.out), "--html", str(out)), out, needs, tolerant=True)

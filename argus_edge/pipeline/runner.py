@@ -70,9 +70,10 @@ def command_line(step: Step) -> str:
 
 
 def _key(step: Step, before: dict[str, str]) -> str:
-    """Return what a step depends on: its arguments and the outputs of the steps before it."""
+    """Return what a step depends on: its arguments, the outputs of the steps before it, and the user's files."""
     needs = [before.get(name, "") for name in step.needs]
-    return hashlib.sha256(json.dumps([step.argv, needs]).encode()).hexdigest()
+    reads = [sha256_file(path) if path.is_file() else "" for path in step.reads]
+    return hashlib.sha256(json.dumps([step.argv, needs, reads]).encode()).hexdigest()
 
 
 def _read_ledger(path: Path) -> dict[str, dict[str, str]]:

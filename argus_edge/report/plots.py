@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -254,6 +255,7 @@ def pareto_plot(gathered: Gathered) -> Iterable[Plot]:
                 "y": [point[1] for point, _ in own],
                 "text": [point[2] for point, _ in own],
                 "textposition": "top center",
+                "cliponaxis": False,
                 "marker": {
                     "color": COLOURS[order % len(COLOURS)],
                     "size": 12,
@@ -272,8 +274,15 @@ def pareto_plot(gathered: Gathered) -> Iterable[Plot]:
             "line": {"dash": "dot", "color": "#666666", "shape": "hv"},
         }
     )
+    # Room for the names beside the first and the last point.
+    ends = [math.log10(pick(x for x, *_ in points)) for pick in (min, max)]
+    room = max(0.15, 0.2 * (ends[1] - ends[0]))
     layout = {
-        "xaxis": {"title": {"text": "median latency, ms (logarithmic)"}, "type": "log"},
+        "xaxis": {
+            "title": {"text": "median latency, ms (logarithmic)"},
+            "type": "log",
+            "range": [ends[0] - room, ends[1] + room],
+        },
         "yaxis": {"title": {"text": what}},
     }
     yield Plot(

@@ -1,6 +1,6 @@
 """The agent against MLPerf LoadGen's SingleStream on the same model: p50 and p90.
 
-    pip install mlcommons-loadgen
+    pip install "argus-edge[benchmarks]"
     python benchmarks/harness/loadgen.py [PAIRS [SECONDS]]
 
 Bar: within 3 %, for ResNet-50 and a second model above 1 ms (below that LoadGen's own 11 to 40 us a query are more than

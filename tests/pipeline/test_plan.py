@@ -36,6 +36,7 @@ class Commands:
         self.outputs = {step.argv: step.output for step in steps_of(held)}
         self.fail = fail or {}
         self.ran: list[str] = []
+        self.answers: dict[str, str] = {}
 
     def __call__(self, argv: Sequence[str], log: Path | None) -> int:
         self.ran.append(argv[0])
@@ -43,7 +44,7 @@ class Commands:
         if code in (0, 8) or (code == 1 and argv[0] == "validate"):
             output = self.outputs[tuple(argv)]
             output.parent.mkdir(parents=True, exist_ok=True)
-            output.write_text(" ".join(argv))
+            output.write_text(self.answers.get(argv[0], " ".join(argv)))
         return code
 
 
@@ -130,6 +131,17 @@ def test_a_step_whose_output_changed_is_done_again_with_what_follows(tmp_path: P
     run_plan(held, run=again)
     # The export makes the same file again, so nothing that follows has changed.
     assert again.ran == ["export"]
+
+
+def test_a_budget_that_changed_is_held_against_again_and_the_report_follows(tmp_path: Path) -> None:
+    held = plan(tmp_path)
+    (tmp_path / "doorbell.yaml").write_text("budget: 1")
+    run_plan(held, run=Commands(held))
+    (tmp_path / "doorbell.yaml").write_text("budget: 1 # stricter")
+    again = Commands(held)
+    again.answers = {"validate": "another verdict"}
+    run_plan(held, run=again)
+    assert again.ran == ["validate", "size", "report"]
 
 
 def test_a_failure_leaves_out_what_needs_it_and_the_rest_goes_on(tmp_path: Path) -> None:

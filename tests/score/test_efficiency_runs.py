@@ -1,4 +1,4 @@
-"""Which interval a latency has in the score: that over repeats, else that of the run's own samples, never none at all."""
+"""Which interval a latency has in the score: over repeats where there is one, else of the run's own samples."""
 
 from __future__ import annotations
 
