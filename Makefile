@@ -11,7 +11,7 @@ help:
 	@echo "make bench      install the tool and time this machine"
 	@echo "make test       install what the tests need and run the fast ones"
 	@echo "make test-all   the slow ones too"
-	@echo "make lint       ruff, mypy, vermin"
+	@echo "make lint       ruff, mypy, vermin, hadolint"
 	@echo "make demo       a small real model through the whole chain on this machine, in minutes"
 	@echo "make clean      remove the virtual environments"
 
@@ -51,6 +51,7 @@ test-all: $(STAMPS)/test
 lint: $(STAMPS)/lint $(VENV)-types/.stamps/types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/hadolint Dockerfile.jetson
 	$(BIN)/vermin --no-tips --violations --target=3.6- agents
 	$(VENV)-types/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --force-reinstall .
 	cd $(VENV)-types && bin/mypy --config-file ../pyproject.toml

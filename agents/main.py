@@ -16,6 +16,7 @@ ARITY = {
     wire.STOP: (1, 1),
     wire.COLLECT: (1, 1),
     wire.REMOVE: (1, 1),
+    wire.KEEP: (0, 1),
     wire.HOLDER: (0, 0),
 }
 
@@ -53,6 +54,10 @@ def answer(home, command, arguments):
 
         os.makedirs(path(home), mode=0o700, exist_ok=True)
         return {"holder": DeviceLock(home).held()}
+    if command == wire.KEEP:
+        from .keep import keep
+
+        return keep(home, *arguments)
     if command == wire.FOLLOW:
         from .follow import follow
 

@@ -34,8 +34,11 @@ COLLECT = (
 )
 REMOVE = "remove"  # RUN -> {"removed": true}
 HOLDER = "holder"  # who holds the device now -> {"holder": Holder}, or null where it is free
+KEEP = (
+    "keep"  # [SECONDS] -> {"kept": true} once nothing else has run beside it for so long: a container's first process
+)
 
-COMMANDS = (PROBE, CHECK, START, FOLLOW, STATUS, LIST, STOP, COLLECT, REMOVE, HOLDER)
+COMMANDS = (PROBE, CHECK, START, FOLLOW, STATUS, LIST, STOP, COLLECT, REMOVE, HOLDER, KEEP)
 
 # Files below the agent's home (default ~/.cache/argus-edge on the device).
 RUNS_FOLDER = "runs"  # runs/<run id>/

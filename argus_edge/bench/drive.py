@@ -341,6 +341,8 @@ def _context(
     )
     total = _macs(prepared)
     notes = [*model.notes, *warnings]
+    if entry.container:
+        notes.append(f"The agent ran in a container of the image {entry.container}.")
     for name, inputs in prepared.inputs.items():
         notes += [*inputs.notes, *prepared.components[name].cost.notes]
     if prepared.whole is not None:

@@ -86,6 +86,7 @@ class Seconds(click.ParamType):
     metavar="[TIME]",
     help="Queue for a device that another run holds, so long at most.",
 )
+@click.option("--container", "contained", is_flag=True, help="Run the agent in the device's docker image (Jetson).")
 @click.option("--power-cycle", is_flag=True, help="Switch a board that does not answer off and on by its own command.")
 @click.option(
     "--resume",
@@ -108,6 +109,7 @@ def bench(
     strict: bool,
     out: str | None,
     patience: float | None,
+    contained: bool,
     power_cycle: bool,
     resumed: str | None,
     json_path: str | None,
@@ -124,6 +126,7 @@ def bench(
     from argus_edge.bench.quarantine import Quarantine
     from argus_edge.bench.request import make_request, meter_reader
     from argus_edge.bench.waiting import Queue
+    from argus_edge.devices.container import in_container
     from argus_edge.devices.inventory import Inventory
     from argus_edge.interrupts import Interrupts
     from argus_edge.report.fleet_view import fleet_view
@@ -144,6 +147,8 @@ def bench(
             raise UsageError("Which device?", next_step="--device local is this machine; argus-edge device list")
         boards = Inventory(inventory)
         entries = boards.select(devices or "all", tag=tag)
+        if contained:
+            entries = [in_container(entry) for entry in entries]
         prepared = []
         for model in models or (None,):
             request = make_request(model, command=command_line(), labels=read_labels(labels), **how)

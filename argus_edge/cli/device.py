@@ -40,6 +40,7 @@ def device() -> None:
 @click.option("--profile", help="Kind of board: pi5, jetson-nano … (default: told from the board).")
 @click.option("--python", metavar="PATH", help="Python on the device, e.g. a venv's (default: python3).")
 @click.option("--home", metavar="DIR", help="Where agent, models and runs are kept there (~/.cache/argus-edge).")
+@click.option("--container", metavar="IMAGE", help="Docker image there to run the agent in (Jetson: docs/devices.md).")
 @click.option("--tag", "tags", multiple=True, help="For --tag of other commands; may be repeated.")
 @click.option("--label", "labels", multiple=True, metavar="K=V", help="Goes into every report; may be repeated.")
 @click.option("--power-cycle", metavar="COMMAND", help="Command on this machine that power-cycles the board.")
@@ -51,6 +52,7 @@ def add(
     profile: str | None,
     python: str | None,
     home: str | None,
+    container: str | None,
     tags: tuple[str, ...],
     labels: tuple[str, ...],
     power_cycle: str | None,
@@ -74,6 +76,7 @@ def add(
         "profile": profiles.load(profile).name if profile else None,
         "python": python,
         "home": home,
+        "container": container,
         "tags": list(tags) or None,
         "labels": _labels(labels) or None,
         "power_cycle": shlex.split(power_cycle) if power_cycle else None,

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from argus_edge.agents import wire
 from argus_edge.artifacts import sha256_file
+from argus_edge.devices import container
 from argus_edge.devices.transport import Completed, Progress, Transport
 from argus_edge.errors import (
     ArgusError,
@@ -248,7 +249,7 @@ class AgentClient:
     # ------------------------------------------------------------ the protocol
 
     def _argv(self, command: str, *arguments: str) -> list[str]:
-        return [self.entry.python, self.agent, "--home", self.entry.home, command, *arguments]
+        return [*container.words(self.entry), self.agent, "--home", self.entry.home, command, *arguments]
 
     def _call(self, model: type[M], command: str, *arguments: str, timeout: float) -> M:
         done = self.transport.run(self._argv(command, *arguments), timeout=timeout, limit=_ANSWER_BYTES)

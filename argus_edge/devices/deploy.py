@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from argus_edge.artifacts import sha256_file
+from argus_edge.devices import container
 from argus_edge.devices.agent_client import CALL_S, AgentClient
 from argus_edge.devices.remote_files import MAX_ANSWER_BYTES, failure, find_answer, new_mark, script
 from argus_edge.devices.transport import Progress, Transport
@@ -58,10 +59,11 @@ class Deployed:
 
 
 def deploy_agent(transport: Transport, entry: DeviceEntry, *, progress: Progress | None = None) -> AgentClient:
-    """Send the agent unless it is there, and return its client."""
+    """Send the agent unless it is there, start its container where the entry names an image, and return its client."""
     from argus_edge.devices.zipapp import build_agent
 
     deployed = deploy_files(transport, entry, {AGENT_FILE: build_agent().path}, progress=progress)
+    container.ensure(transport, entry, deployed.path(AGENT_FILE))
     return AgentClient(transport, entry, deployed.path(AGENT_FILE))
 
 

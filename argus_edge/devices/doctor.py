@@ -93,7 +93,8 @@ def _diagnose(transport: Transport, entry: DeviceEntry) -> Iterator[Diagnosis]:
         yield Diagnosis(Finding(check="shell", ok=True, severity="info", detail=detail))
     yield from _clock(done, mark, started, ended)
     # What is in order here, the agent tells in more detail.
-    missing = [diagnosis for diagnosis in (_python(transport, entry), _room(transport, entry)) if diagnosis is not None]
+    python = None if entry.container else _python(transport, entry)
+    missing = [diagnosis for diagnosis in (python, _room(transport, entry)) if diagnosis is not None]
     yield from missing
     if missing:
         return

@@ -9,6 +9,8 @@ from pydantic import Field, StringConstraints
 from argus_edge.schema.base import Model
 
 DeviceName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+# A repository, with registry, tag and digest where given: never an option of docker's.
+ImageName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}$")]
 
 
 class DeviceEntry(Model):
@@ -19,6 +21,9 @@ class DeviceEntry(Model):
     host: str | None = Field(default=None, description="[user@]host[:port] or an ssh_config alias; None: this machine.")
     python: str = Field(default="python3", description="Interpreter on the device; a venv's where doctor proposed one.")
     home: str = Field(default="~/.cache/argus-edge", description="Where agent, models and runs are kept on the device.")
+    container: ImageName | None = Field(
+        default=None, description="Docker image on the device to run the agent in, with NVIDIA's runtime."
+    )
     tags: list[str] = Field(default_factory=list)
     labels: dict[str, str] = Field(default_factory=dict)
     power_cycle: list[str] | None = Field(
