@@ -62,7 +62,9 @@ def reference_cache(flat: Sequence[torch.Tensor]) -> Any:
 
 
 def flat_of(cache: Any) -> list[torch.Tensor]:
-    """Return the keys and values of transformers' own cache alternately, by layer."""
+    """Return the keys and values of a cache, ours or transformers' own, alternately, by layer."""
+    if isinstance(cache, PastCache):
+        return cache.flat()
     return [tensor for layer in cache.layers for tensor in (layer.keys, layer.values)]
 
 

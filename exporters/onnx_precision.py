@@ -21,6 +21,8 @@ EXTERNAL_DATA_ABOVE = 1_800_000_000
 # unsigned ones keep 0.9999), and Arm multiplies either at the same speed.
 DYNAMIC_TYPES = ["MatMul", "Gather"]
 STATIC_TYPES = ["MatMul", "Gemm", "Conv", "Gather"]
+# What stands between the product that mixes values and the one that projects them.
+_MOVES = ("Transpose", "Reshape", "Cast", "Identity", "Squeeze", "Unsqueeze")
 
 
 def change(path: Path, request: Request) -> tuple[str, ...]:
@@ -62,12 +64,40 @@ def to_dynamic_int8(path: Path) -> tuple[str, ...]:
             path,
             target,
             op_types_to_quantize=DYNAMIC_TYPES,
+            nodes_to_exclude=first_attention_output(onnx.load(str(path), load_external_data=False)),
             per_channel=True,
             weight_type=QuantType.QUInt8,
             use_external_data_format=is_large(path),
         )
         save(onnx.load(str(target)), path)
-    return ("int8 weights per output channel, activations scaled at run time; convolutions and norms in fp32",)
+    return (
+        "int8 weights per output channel, activations scaled at run time; convolutions, norms and what projects the "
+        "first attention's output in fp32",
+    )
+
+
+def first_attention_output(model: onnx.ModelProto) -> list[str]:
+    """Return the node that projects what the first attention gives, in a list; an empty one where there is none.
+
+    Under a causal mask the first position's value is one token's, the last one's a mean over all: one scale for both
+    leaves few steps for most positions. In the first layer that error is a large part of what there is: in fp32 this
+    one product lifts CLIP's text tower from a cosine of 0.9988 to 0.9994 for 0.1 % of its size.
+    """
+    constants = {tensor.name for tensor in model.graph.initializer}
+    maker = {name: node for node in model.graph.node for name in node.output}
+
+    def mixes_values(name: str) -> bool:
+        node = maker.get(name)
+        while node is not None and node.op_type in _MOVES:
+            node = maker.get(node.input[0])
+        return node is not None and node.op_type == "MatMul" and constants.isdisjoint(node.input)
+
+    found = (
+        node.name
+        for node in model.graph.node
+        if node.op_type == "MatMul" and node.input[1] in constants and mixes_values(node.input[0])
+    )
+    return [name for name in found if name][:1]
 
 
 def to_static_int8(path: Path, samples: tuple[Arrays, ...]) -> tuple[str, ...]:
@@ -101,6 +131,7 @@ def to_static_int8(path: Path, samples: tuple[Arrays, ...]) -> tuple[str, ...]:
             Reader(),
             quant_format=QuantFormat.QDQ,
             op_types_to_quantize=STATIC_TYPES,
+            nodes_to_exclude=first_attention_output(onnx.load(str(prepared), load_external_data=False)),
             per_channel=True,
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QUInt8,

@@ -8,31 +8,9 @@ import numpy as np
 import torch
 
 from argus_edge.errors import InputError
-from argus_edge.exporters.decoder import (
-    PastCache,
-    additive_mask,
-    cache_argument,
-    decoder_dims,
-    flat_of,
-    kv_cache,
-    lengths,
-    past_inputs,
-    place_images,
-    present_outputs,
-    put_images,
-    reference_cache,
-    total_mask,
-)
-from argus_edge.exporters.generative import GenerativeFamily
-from argus_edge.exporters.plan import (
-    Arrays,
-    ComponentPlan,
-    Piece,
-    feature_input,
-    float_output,
-    image_input,
-    token_input,
-)
+from argus_edge.exporters.decoder import PastCache, additive_mask, kv_cache, reference_cache
+from argus_edge.exporters.generative import GenerativeFamily, ImageDecoder
+from argus_edge.exporters.plan import Arrays, ComponentPlan, Piece, float_output, image_input
 from argus_edge.schema.bundle import Generation, ImagePreprocess, KvCache, TensorSpec, ValueRange
 
 # Windows to a side: 4 x 112 = 448 pixels, 256 image tokens; near the middle of what the model's processor makes of
@@ -115,18 +93,8 @@ def _window_order(grid: int, merge: int, window: int) -> tuple[np.ndarray, np.nd
     return order, np.stack([rows.ravel(), columns.ravel()], axis=1)
 
 
-class Decoder(Piece):
+class Decoder(ImageDecoder):
     """Tokens, their three-axis positions, image features and the past to logits and the longer past."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__(model)
-        self.language_model = model.model.language_model
-        self.lm_head = model.lm_head
-        self.image_token = model.config.image_token_id
-
-    def embed(self, input_ids: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
-        """Return the input embeddings with image features in their places."""
-        return put_images(self.language_model.embed_tokens(input_ids), input_ids == self.image_token, features)
 
     def forward(
         self,
@@ -137,28 +105,13 @@ class Decoder(Piece):
         *past: torch.Tensor,
     ) -> tuple[torch.Tensor, ...]:
         """Return logits of shape (batch, 1, vocabulary) and the cache's keys and values."""
-        cache = PastCache(past)
-        hidden = self.language_model(
-            inputs_embeds=self.embed(input_ids, image_features),
-            attention_mask={"full_attention": additive_mask(attention_mask, input_ids.shape[1])},
-            position_ids=position_ids,
-            use_cache=True,
-            **{cache_argument(self.language_model.forward): cache},
-        ).last_hidden_state
-        return (self.lm_head(hidden[:, -1:]), *cache.flat())
+        masks = {"full_attention": additive_mask(attention_mask, input_ids.shape[1])}
+        return self.decode(PastCache(past), self.embed(input_ids, image_features), masks, position_ids)
 
     def reference(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Use the original's language model with transformers' own cache and masks."""
         input_ids, attention_mask, position_ids, features, *past = inputs
-        cache = reference_cache(past)
-        hidden = self.language_model(
-            inputs_embeds=self.embed(input_ids, features),
-            attention_mask=attention_mask,
-            position_ids=position_ids,
-            use_cache=True,
-            **{cache_argument(self.language_model.forward): cache},
-        ).last_hidden_state
-        return (self.lm_head(hidden[:, -1:]), *flat_of(cache))
+        return self.decode(reference_cache(past), self.embed(input_ids, features), attention_mask, position_ids)
 
 
 class Qwen25VlFamily(GenerativeFamily):
@@ -192,7 +145,7 @@ class Qwen25VlFamily(GenerativeFamily):
 
     def components(self) -> list[ComponentPlan]:
         """Return the vision tower and the decoder."""
-        text, kv = self.config.text_config, self.kv()
+        text = self.config.text_config
         if "sliding_attention" in (getattr(text, "layer_types", None) or []):
             raise InputError("Qwen2.5-VL with sliding-window layers is not supported.", where="config.json")
         side, tokens = self.side(), self.image_tokens()
@@ -209,34 +162,22 @@ class Qwen25VlFamily(GenerativeFamily):
                 build=lambda model: Vision(model, side),
                 notes=(f"one image of {side} x {side} pixels a call, {tokens} image tokens",),
             ),
-            ComponentPlan(
-                name="decoder",
-                role="decoder",
-                inputs=(
-                    token_input("input_ids", self.plain_vocabulary()),
-                    total_mask(),
+            self.decoder_plan(
+                Decoder,
+                more_inputs=(
                     TensorSpec(
                         name="position_ids",
                         dtype="int64",
                         shape=[3, "batch", "sequence"],
                         values=ValueRange(minimum=0, maximum=text.max_position_embeddings - 1, fill="positions"),
                     ),
-                    feature_input("image_features", ("image_tokens", text.hidden_size)),
-                    *past_inputs(kv),
                 ),
-                outputs=(float_output("logits", "batch", 1, text.vocab_size), *present_outputs(kv)),
-                dims=decoder_dims(text.max_position_embeddings, self.prompt_tokens(), tokens),
-                cases=self.cases(),
-                mac_dims=self.mac_dims(),
-                trace_dims=lengths(2, 5, 7, 4),
-                build=Decoder,
-                finish=self.finish,
             ),
         ]
 
     def finish(self, arrays: Arrays) -> Arrays:
         """Put placeholders where image features go, and let the three position axes differ there."""
-        arrays = place_images(arrays, self.config.image_token_id, 1)
+        arrays = super().finish(arrays)
         is_image = arrays["input_ids"] == self.config.image_token_id
         arrays["position_ids"][1][is_image] //= 2
         arrays["position_ids"][2][is_image] += 1

@@ -67,6 +67,7 @@ def empty_model(model_class: Any, config: Any, dtype: torch.dtype) -> Any:
     try:
         with no_init_weights():
             model = model_class(config)
+        model.tie_weights()  # left out with the initialisation: a vocabulary would be there twice
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "allocate memory" not in str(error):
             raise InputError(f"The configuration does not hold together: {error}.", where=config.model_type) from error
@@ -110,9 +111,10 @@ def distributions(module: nn.Module) -> dict[int, tuple[float, float]]:
         elif "Embedding" in kind and weight.ndim == 2:
             drawn[id(weight)] = 0.0, 1 / float(getattr(child, "scalar_embed_scale", 1.0))
         elif kind.endswith("Linear") or "Conv" in kind:
-            std = weight[0].numel() ** -0.5
+            shrunk = name in RESIDUAL and kind.endswith("Linear")
+            std = (weight[0].numel() * (adding if shrunk else 1)) ** -0.5
             # A projection to the vocabulary may be the embedding table, which was drawn already.
-            drawn.setdefault(id(weight), (0.0, std * adding**-0.5 if name in RESIDUAL else std))
+            drawn.setdefault(id(weight), (0.0, std))
     return drawn
 
 
