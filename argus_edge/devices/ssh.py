@@ -93,6 +93,7 @@ class SshTransport:
 
     def _read(self, link: Link, channel: paramiko.Channel, out: Capture, deadline: float, name: str) -> int:
         """Read a command's output to its end and return its exit status."""
+        quiet = 0
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -105,10 +106,13 @@ class SshTransport:
             try:
                 chunk = channel.recv(_RECV_BYTES)
             except TimeoutError:
-                # A child that was left in the background may hold the channel open after the command has ended.
-                if channel.exit_status_ready():
+                # A child that was left in the background may hold the channel open after the command has ended. Once
+                # is not enough: where we were stopped ourselves, the time was up although more is about to come.
+                quiet += channel.exit_status_ready()
+                if quiet > 1:
                     return channel.recv_exit_status()
                 continue
+            quiet = 0
             out.add(chunk)
             if out.total > out.limit + _FLOOD_BYTES:
                 raise RunFailedError(
