@@ -14,6 +14,9 @@ from argus_edge.schema.base import Artifact, Source
 
 A = TypeVar("A", bound=Artifact)
 
+# What `eval`, `export` and people call a file in a folder of its own.
+GENERIC_NAMES = ("eval", "manifest", "bench", "report")
+
 
 @dataclass(frozen=True)
 class Found(Generic[A]):
@@ -24,9 +27,15 @@ class Found(Generic[A]):
     artifact: A
 
     @property
+    def label(self) -> str:
+        """The file's name, with its folder's where the name alone tells nothing apart (every eval.json)."""
+        generic = self.path.stem in GENERIC_NAMES and self.path.parent.name
+        return f"{self.path.parent.name}/{self.path.name}" if generic else self.path.name
+
+    @property
     def source(self) -> Source:
         """What an artefact made from this one records."""
-        return Source(name=self.path.name, sha256=self.sha256 or None)
+        return Source(name=self.label, sha256=self.sha256 or None)
 
 
 def _kind_of(text: bytes) -> str | None:

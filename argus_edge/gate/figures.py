@@ -82,7 +82,7 @@ def bench_figure(found: Found[BenchReport], metric: Metric, component: str | Non
     Where a report holds repeats, latency and throughput are its run-to-run figures. Parity is of all components unless
     one is named: what runs end to end has no golden outputs of its own.
     """
-    report, source = found.artifact, found.path.name
+    report, source = found.artifact, found.label
     repeats = measurements_of(report, component)
     if not repeats:
         named = ", ".join(dict.fromkeys(each.component for each in report.measurements)) or "none"
@@ -159,7 +159,7 @@ def cell_figure(found: Found[EvalReport], baseline: Found[EvalReport] | None, na
     """
     match = CELL.fullmatch(name)
     assert match is not None
-    source = found.path.name
+    source = found.label
     own = _cell_metric(found, match["dataset"], match["metric"])
     if not match["drop"]:
         return own
@@ -175,11 +175,11 @@ def cell_figure(found: Found[EvalReport], baseline: Found[EvalReport] | None, na
     low, high, reference_low, reference_high = (float(bound) for bound in bounds if bound is not None)
     up = ((reference_high - reference.value) ** 2 + (own.value - low) ** 2) ** 0.5
     down = ((reference.value - reference_low) ** 2 + (high - own.value) ** 2) ** 0.5
-    return Figure(drop, drop - down, drop + up, source=f"{source} against {baseline.path.name}")
+    return Figure(drop, drop - down, drop + up, source=f"{source} against {baseline.label}")
 
 
 def _cell_metric(found: Found[EvalReport], dataset: str, metric: str) -> Figure:
-    source = found.path.name
+    source = found.label
     cells = [cell for cell in found.artifact.cells if cell.dataset == dataset]
     if not cells:
         known = ", ".join(dict.fromkeys(cell.dataset for cell in found.artifact.cells))

@@ -44,7 +44,7 @@ def _subjects(
     if benches and not subjects:
         raise InputError(
             f"The budget is for {budget.device}, and no bench report is of that device.",
-            where=", ".join(found.path.name for found in benches),
+            where=", ".join(found.label for found in benches),
             next_step=f"argus-edge bench MODEL --device {budget.device}",
         )
     originals = {
@@ -171,7 +171,7 @@ def _scores(subject: _Subject, judges: Sequence[Found[JudgeCalibration]]) -> dic
     from argus_edge.score.assemble import score_reports
 
     scores = score_reports([subject.evaluation], [], judges).models[0].scores
-    source = subject.evaluation.path.name
+    source = subject.evaluation.label
     return {
         name: Figure(part.value, part.low, part.high, part.reason if part.value is None else None, source=source)
         for name, part in (

@@ -200,7 +200,7 @@ def _exports(plan: Plan) -> Iterator[tuple[str, str, Step | None]]:
         for file_format, precision in itertools.product(plan.formats, plan.precisions):
             label = f"{slug(model)}-{file_format}-{precision}"
             folder = plan.out / "bundles" / label
-            argv = ["export", model, "--format", file_format, "--precision", precision, "--out", str(folder)]
+            argv = ["export", model, "--format", file_format, "--precision", precision, "--out", str(folder), "--force"]
             if plan.random_weights:
                 argv.append("--random-weights")
             if plan.calibration is not None:

@@ -180,7 +180,7 @@ def runs_table(gathered: Gathered) -> Table | None:
                     str(report.validity.valid),
                     {True: "good", False: "bad", None: "open"}[report.validity.valid],
                 ),
-                text_cell(found.path.name),
+                text_cell(found.label),
             ]
         )
     if not rows:
@@ -217,7 +217,7 @@ def drop_table(gathered: Gathered) -> Table | None:
                         number_cell(reference, "share"),
                         number_cell(cell.clean.headline, "share"),
                         Cell(f"{cell.clean.headline - reference:+.3f}", cell.clean.headline - reference),
-                        text_cell(f"{found.path.name} against {baseline.path.name}"),
+                        text_cell(f"{found.label} against {baseline.label}"),
                     ]
                 )
     columns = ("Model", "Precision", "Cell", "fp32", "Shipped", "Change", "Source")
@@ -244,7 +244,7 @@ def change_table(gathered: Gathered) -> Table | None:
                 figure.outcome,
                 {"better": "good", "worse": "bad", "too few runs": "open"}.get(figure.outcome, ""),
             ),
-            text_cell(gathered.comparison.path.name),
+            text_cell(gathered.comparison.label),
         ]
         for figure in comparison.figures
     ]
@@ -278,7 +278,7 @@ def argus_table(gathered: Gathered) -> Table | None:
                     Cell(MISSING, float("inf"))
                     if device is None or device.first_share is None
                     else Cell(f"{device.first_share:.0%}", device.first_share),
-                    text_cell(gathered.score.path.name),
+                    text_cell(gathered.score.label),
                 ]
             )
     columns = (
@@ -320,7 +320,7 @@ def sizing_table(gathered: Gathered) -> Table | None:
             number_cell(each.latency_s if each.latency_s is not None else each.floor_s, "s"),
             number_cell(each.memory_bytes, "bytes"),
             text_cell(each.reason),
-            text_cell(gathered.sizing.path.name),
+            text_cell(gathered.sizing.label),
         ]
         for each in gathered.sizing.artifact.combinations
     ]

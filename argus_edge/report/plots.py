@@ -123,7 +123,7 @@ def latency_plots(gathered: Gathered) -> Iterable[Plot]:
             f"latency-{index}",
             "Latency",
             f"{len(milliseconds):,} calls, none left out; the largest is {milliseconds.max():.3g} ms. "
-            f"Source: {clean(found.path.name)}",
+            f"Source: {clean(found.label)}",
             "latency",
             _label(found.artifact),
             _figure(
@@ -192,7 +192,7 @@ def series_plots(gathered: Gathered) -> Iterable[Plot]:
         yield Plot(
             f"series-{index}",
             "Temperature, clock and power",
-            f"Shaded: where the run stopped being valid. Source: {clean(found.path.name)}",
+            f"Shaded: where the run stopped being valid. Source: {clean(found.label)}",
             "series",
             _label(found.artifact),
             _figure(traces, layout),
@@ -288,7 +288,7 @@ def pareto_plot(gathered: Gathered) -> Iterable[Plot]:
     yield Plot(
         "pareto",
         f"{what} against latency",
-        f"Ringed: nothing is both faster and better. Source: {clean(gathered.score.path.name)}",
+        f"Ringed: nothing is both faster and better. Source: {clean(gathered.score.label)}",
         "pareto",
         what,
         _figure(traces, layout),
@@ -322,7 +322,7 @@ def robustness_plots(gathered: Gathered) -> Iterable[Plot]:
         yield Plot(
             f"robustness-{index}",
             "Robustness by perturbation and severity",
-            f"Share of the clean score that is kept, mean over cells. Source: {clean(found.path.name)}",
+            f"Share of the clean score that is kept, mean over cells. Source: {clean(found.label)}",
             "robustness",
             clean(f"{found.artifact.model.name} ({found.artifact.model.precision})"),
             _figure([heat], layout),

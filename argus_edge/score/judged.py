@@ -84,7 +84,7 @@ def _sorted_in(
     notes: list[str] = []
     for found in judges:
         for mean in found.artifact.judged:
-            where = f"{found.path.name}: judged {mean.task}" + (f" of {mean.model}" if mean.model else "")
+            where = f"{found.label}: judged {mean.task}" + (f" of {mean.model}" if mean.model else "")
             if mean.cell is None:
                 notes.append(
                     f"{where} is left out: it names no cell. Its rows need the columns task (captioning, reasoning "

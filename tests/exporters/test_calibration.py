@@ -9,7 +9,7 @@ Image = pytest.importorskip("PIL.Image", reason="needs the export extra")
 
 from argus_edge.bundles import load_golden
 from argus_edge.errors import InputError
-from argus_edge.exporters.calibration import load_calibration
+from argus_edge.exporters.calibration import _captions, load_calibration
 from argus_edge.exporters.export import ExportOptions, export_model
 
 TEXTS = ["a red cat", "two dogs", "a cat and a dog", ""]
@@ -69,3 +69,14 @@ def test_an_empty_folder_and_a_broken_image(folder, tmp_path):
     (folder / "4.jpg").write_bytes(b"not an image")
     with pytest.raises(InputError, match="Not a readable image"):
         load_calibration(folder, spec, tmp_path)
+
+
+def test_a_dataset_of_one_s_own_gives_its_captions(tmp_path):
+    lines = tmp_path / "data.jsonl"
+    lines.write_text(
+        '{"image": "a.jpg", "captions": ["A cat. ", "On a mat."]}\n\n{"image": "a.jpg", "question": "?"}\n'
+    )
+    assert _captions(lines) == ["A cat.", "On a mat."]
+    lines.write_text("{}\nnot json\n")
+    with pytest.raises(InputError, match="Line 2 is not JSON"):
+        _captions(lines)
