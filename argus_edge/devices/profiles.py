@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
@@ -146,6 +147,16 @@ def _aliases(path: Path) -> list[str]:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
+    """Return a file's document; a fleet's boards ask for the same few files again and again."""
+    try:
+        status = path.stat()
+    except OSError:
+        return _read_anew(path, 0, 0)  # says what is wrong with it
+    return _read_anew(path, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=64)
+def _read_anew(path: Path, modified: int, size: int) -> Mapping[str, Any]:
     try:
         document = yaml.safe_load(read_file(path, limit=MAX_PROFILE_BYTES))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:

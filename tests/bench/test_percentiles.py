@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from argus_edge.bench import binomial
-from argus_edge.bench.autocorrelation import autocorrelation, integrated_autocorrelation_time
+from argus_edge.bench.autocorrelation import MOST_POINTS, autocorrelation, integrated_autocorrelation_time
 from argus_edge.bench.percentiles import (
     floor_samples,
     interval_ranks,
@@ -113,6 +113,15 @@ def test_tau_of_an_ar1_process(phi, tau):
     # (1 + phi) / (1 - phi), the closed form.
     found = integrated_autocorrelation_time(ar1(np.random.default_rng(3), 100_000, phi))
     assert found == pytest.approx(tau, rel=0.12)
+
+
+@pytest.mark.parametrize("phi", [0.99, 0.999])
+def test_tau_of_a_long_series_is_had_from_means_of_neighbours(phi):
+    noise = np.random.default_rng(4).standard_normal(1_200_000)
+    lfilter = pytest.importorskip("scipy.signal").lfilter
+    series = lfilter([math.sqrt(1 - phi * phi)], [1, -phi], noise)
+    assert len(series) > MOST_POINTS
+    assert integrated_autocorrelation_time(series) == pytest.approx((1 + phi) / (1 - phi), rel=0.15)
 
 
 def test_autocorrelation_is_the_direct_sum():

@@ -128,15 +128,19 @@ def test_two_ctrl_c_leave_at_once_and_the_matrix_is_taken_up_again(lab):
 
 
 def test_a_busy_board_says_whose_it_is_or_is_queued_for(lab):
-    first = lab.start(*NULL, "--device", "a", "--duration", "15", "--warmup", "1")
-    said_until(first, r"\(if this ends early")
+    first = lab.start(*NULL, "--device", "a", "--duration", "600", "--warmup", "1")
+    held = re.search(r"run (\S+) \(if this ends early", said_until(first, r"\(if this ends early"))[1]
     short = (*NULL, "--device", "a", "--duration", "0.1", "--warmup", "1")
     refused = lab.run(*short, code=3)
-    assert re.search(r"busy: \S+@\S+ holds it since \d\d:\d\d \(run \S+-null-a-\S+\)", refused.stderr)
+    assert re.search(rf"busy: \S+@\S+ holds it since \d\d:\d\d \(run {held}\)", refused.stderr)
     assert "--wait" in refused.stderr
-    waited = lab.run(*short, "--wait", "10min")
-    assert "Waiting for it to be free" in waited.stderr or first.poll() is not None
-    assert first.wait(PATIENCE_S) == 0
+    queued = lab.start(*short, "--wait")
+    said_until(queued, "Waiting for it to be free")
+    lab.run("runs", "stop", held)
+    out, _ = queued.communicate(timeout=PATIENCE_S)
+    assert queued.returncode == 0
+    assert "null on a" in out
+    first.communicate(timeout=PATIENCE_S)
 
 
 def test_a_board_that_fails_three_times_is_left_out_until_doctor_passes(lab, off):
