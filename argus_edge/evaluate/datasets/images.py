@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import warnings
 
@@ -12,6 +13,8 @@ __all__ = ["ImageBrokenError", "ImageMissingError", "decode_image", "read_image_
 
 MAX_FILE_BYTES = 1 << 30
 _DEEP_GREY = ("I", "I;16", "I;16L", "I;16B", "I;16N")
+# What photographs come in. Pillow reads more; among those is EPS, which it hands to Ghostscript to run.
+_FORMATS = ["AVIF", "BMP", "DIB", "GIF", "ICO", "JPEG", "JPEG2000", "PCX", "PNG", "PPM", "SGI", "TGA", "TIFF", "WEBP"]
 
 
 class ImageBrokenError(Exception):
@@ -44,6 +47,12 @@ def read_image_bytes(path: str) -> bytes:
     return data
 
 
+@functools.cache
+def _formats() -> list[str]:
+    Image.init()
+    return [name for name in _FORMATS if name in Image.OPEN]  # AVIF came with Pillow 11.3
+
+
 def decode_image(data: bytes) -> Image.Image:
     """Decode an image file's bytes into an RGB picture, upright and flattened.
 
@@ -53,7 +62,7 @@ def decode_image(data: bytes) -> Image.Image:
     Parameters
     ----------
     data
-        The file's bytes, in any format that Pillow reads.
+        The file's bytes: AVIF, BMP, GIF, ICO, JPEG, JPEG 2000, PCX, PNG, PPM, SGI, TGA, TIFF or WebP.
 
     Returns
     -------
@@ -67,15 +76,17 @@ def decode_image(data: bytes) -> Image.Image:
     """
     try:
         with warnings.catch_warnings():
-            # Pillow warns from 89 million pixels and refuses from 179 million: the refusal is the limit here.
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(data)) as opened:
+            # Of odd metadata, and from 89 million pixels; from 179 million Pillow refuses, which is the limit here.
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(data), formats=_formats()) as opened:
                 opened.load()
                 return _to_rgb(ImageOps.exif_transpose(opened))
+    except ImageBrokenError:
+        raise
     except UnidentifiedImageError as error:
         raise ImageBrokenError("not an image that can be recognised") from error
-    except (OSError, ValueError, SyntaxError, IndexError, KeyError, TypeError, Image.DecompressionBombError) as error:
-        # Pillow's decoders raise all of these on damaged files.
+    except Exception as error:
+        # Damaged files make Pillow's decoders raise nearly anything: struct.error, RuntimeError, NotImplementedError …
         raise ImageBrokenError(f"cannot be decoded: {str(error)[:200] or type(error).__name__}") from error
 
 

@@ -118,6 +118,32 @@ def test_what_is_no_image_is_said_to_be_none(data):
         decode_image(data)
 
 
+def test_whatever_a_decoder_raises_makes_a_broken_image():
+    # struct.error from an EXIF entry whose value is no integer, NotImplementedError and RuntimeError from others.
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    exif[0x010F] = "Maker"
+    data = bytearray(encoded(Image.new("RGB", (32, 32), "red"), "JPEG", exif=exif))
+    tag = data.index(b"\x01\x12\x00\x03")
+    seen = set()
+    for position in range(tag - 16, tag + 24):
+        for value in (0, 1, 2, 7, 12, 255):
+            damaged = bytearray(data)
+            damaged[position] = value
+            try:
+                seen.add(decode_image(bytes(damaged)).mode)
+            except ImageBrokenError as error:
+                seen.add(type(error.__cause__).__name__)
+    assert "RGB" in seen
+    assert "error" in seen, "struct.error was met and turned into a broken image"
+
+
+def test_postscript_is_not_run():
+    # Pillow would hand it to Ghostscript.
+    with pytest.raises(ImageBrokenError, match="recognised"):
+        decode_image(encoded(Image.new("RGB", (8, 8), "red"), "EPS"))
+
+
 def test_floating_point_has_no_one_appearance():
     with pytest.raises(ImageBrokenError, match="floating"):
         decode_image(encoded(Image.fromarray(np.ones((2, 2), np.float32)), "TIFF"))
