@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -174,21 +173,33 @@ def evaluate(
         features=Path(features) if features else None,
     )
     report = run(resolved, settings, prompts, say)
+    _record(report)
     if json_path:
         emit_json(dump_artifact(report), json_path)
     if json_path != "-":
-        _print(report)
+        print_evaluation(report)
     say(f"report: {folder / REPORT_NAME}")
 
 
-def _print(report: EvalReport) -> None:
+def _record(report: EvalReport) -> None:
+    """Keep the report in the record of runs; the file is there in any case."""
+    from argus_edge.errors import HostError
+    from argus_edge.store.records import Store
+
+    try:
+        Store().add_evaluation(report)
+    except HostError as error:
+        say(f"note: the evaluation is not in the record of runs: {error}")
+
+
+def print_evaluation(report: EvalReport) -> None:
     """Write the figures as a table, and what they come to."""
-    from rich.console import Console
     from rich.table import Table
 
     from argus_edge.evaluate.summary import summarise
+    from argus_edge.report.console import stdout_console
 
-    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    console = stdout_console()
     table = Table(title=f"{report.model.name} ({report.model.precision}, {report.compute})", title_justify="left")
     for heading in ("dataset", "task", "metric", "clean", "95 % interval", "mean perturbed"):
         table.add_column(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import click
 
 from argus_edge.cli.output import emit_json, json_option, say
 
+STATES = ("starting", "running", "detached", "done", "failed", "lost", "stopped")
 DAYS = {"d": 1.0, "h": 1 / 24, "w": 7.0}
 
 
@@ -25,6 +27,22 @@ class Age(click.ParamType):
         return float(found[1]) * DAYS[found[2]]
 
 
+class Moment(click.ParamType):
+    """A moment: a date or time in UTC (``2026-11-30``, ``2026-11-30T18:00``), or an age."""
+
+    name = "moment"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the moment in UTC."""
+        text = str(value).strip()
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            days = Age().convert(text, param, ctx)
+            return datetime.now(timezone.utc) - timedelta(days=days)
+        return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+
+
 @click.group()
 def runs() -> None:
     """List, show, stop and prune recorded runs."""
@@ -33,10 +51,24 @@ def runs() -> None:
 @runs.command("list")
 @click.option("--device", help="Only this device's.")
 @click.option("--model", help="Only this model's.")
+@click.option("--state", type=click.Choice(STATES), help="Only those that stand so.")
+@click.option("--scenario", help="Only this scenario's.")
+@click.option("--kind", type=click.Choice(["bench", "eval"]), help="Only benches, or only evaluations.")
+@click.option("--since", type=Moment(), metavar="DATE|AGE", help="Begun since 2026-11-30, or in the last 12h, 7d, 2w.")
 @click.option("--limit", type=click.IntRange(1), default=30, show_default=True, help="At most so many.")
 @click.option("--ask/--no-ask", default=True, help="Ask devices how unfinished runs stand.", show_default=True)
 @json_option
-def list_runs(device: str | None, model: str | None, limit: int, ask: bool, json_path: str | None) -> None:
+def list_runs(
+    device: str | None,
+    model: str | None,
+    state: str | None,
+    scenario: str | None,
+    kind: str | None,
+    since: datetime | None,
+    limit: int,
+    ask: bool,
+    json_path: str | None,
+) -> None:
     """List runs, the newest first, and what is still running where."""
     import dataclasses
     import json
@@ -45,7 +77,9 @@ def list_runs(device: str | None, model: str | None, limit: int, ask: bool, json
     from argus_edge.store.records import Store
 
     store = Store()
-    records = store.list(device=device, model=model, limit=limit)
+    records = store.list(
+        device=device, model=model, state=state, scenario=scenario, kind=kind, since=since, limit=limit
+    )
     standing = {run: stands.text for run, stands in standings(records, store).items()} if ask else {}
     if json_path is not None:
         rows = [{**dataclasses.asdict(record), "standing": standing.get(record.id)} for record in records]
@@ -53,7 +87,8 @@ def list_runs(device: str | None, model: str | None, limit: int, ask: bool, json
     if json_path == "-":
         return
     if not records:
-        say("no runs are recorded; make one: argus-edge bench --device local")
+        chosen = any((device, model, state, scenario, kind, since))
+        say("no such run" if chosen else "no runs are recorded; make one: argus-edge bench --device local")
         return
     from argus_edge.report.console import stdout_console
     from argus_edge.report.runs_table import runs_table
@@ -75,6 +110,15 @@ def show(run: str, json_path: str | None) -> None:
     if not record.has_report:
         stands = standings([record], store).get(record.id)
         say(f"{record.id}: {stands.text if stands else record.state}")
+    if record.kind == "eval":
+        from argus_edge.cli.evaluate import print_evaluation
+
+        evaluation = store.evaluation(record.id)
+        if json_path is not None:
+            emit_json(dump_artifact(evaluation), json_path)
+        if json_path != "-":
+            print_evaluation(evaluation)
+        return
     report = store.report(record.id)
     if json_path is not None:
         emit_json(dump_artifact(report), json_path)
@@ -108,8 +152,6 @@ def stop(run: str) -> None:
 @click.option("--yes", is_flag=True, help="Do it; without, what would go is only listed.")
 def prune(older_than: float, device: str | None, yes: bool) -> None:
     """Forget old runs with their reports; report files stay where they are."""
-    from datetime import datetime, timedelta, timezone
-
     from argus_edge.store.records import UNFINISHED, Store
 
     store = Store()

@@ -31,7 +31,9 @@ def runs_table(records: Sequence[Record], standing: Mapping[str, str]) -> Table:
     table.add_column("state", overflow="fold")
     for record in records:
         state = Text(standing.get(record.id, record.state))
-        if record.id not in standing and record.has_report and record.state == "done":
+        if record.kind == "eval":
+            state = Text("evaluated", style="green")
+        elif record.id not in standing and record.has_report and record.state == "done":
             word, style = VERDICTS[record.valid]
             state = Text(word or "cannot tell", style=style or "yellow")
         elif record.error and record.id not in standing:

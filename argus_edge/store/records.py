@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import TypeVar
 
 from sqlalchemy import Engine, delete, select, update
 from sqlalchemy.exc import DatabaseError, OperationalError
@@ -15,13 +17,17 @@ from sqlalchemy.orm import Session
 
 from argus_edge.artifacts import dump_artifact, parse_artifact
 from argus_edge.errors import HostError, InputError, UsageError
+from argus_edge.schema.base import Artifact
 from argus_edge.schema.bench import BenchReport
+from argus_edge.schema.evaluation import EvalReport
 from argus_edge.store.engine import open_engine
 from argus_edge.store.migrate import ensure_current
 from argus_edge.store.models import Run
 
 # Samples hardly compress: more effort takes seconds for long runs, and saves a few per cent.
 COMPRESSION = 1
+
+A = TypeVar("A", bound=Artifact)
 
 UNFINISHED = ("starting", "running", "detached")
 
@@ -47,6 +53,7 @@ class Record:
     """A run as the list shows it."""
 
     id: str
+    kind: str
     state: str
     created: datetime
     ended: datetime | None
@@ -167,6 +174,35 @@ class Store:
                 )
             )
 
+    def add_evaluation(self, report: EvalReport) -> str | None:
+        """Keep a finished evaluation; return its id, or None where this very report is kept already."""
+        text = dump_artifact(report).encode()
+        sha256 = hashlib.sha256(text).hexdigest()
+        words = re.sub(r"[^A-Za-z0-9]+", "-", report.model.name).strip("-").lower()[:40]
+        run = f"{report.created:%Y%m%d-%H%M%S}-eval-{words}-{sha256[:4]}"
+        with self._session() as session:
+            if session.scalars(select(Run.id).where(Run.report_sha256 == sha256)).first() is not None:
+                return None
+            session.add(
+                Run(
+                    id=run,
+                    kind="eval",
+                    state="done",
+                    created=report.created,
+                    ended=report.created,
+                    device="host",
+                    profile=report.compute,
+                    model=report.model.name[:256],
+                    model_sha256=report.model.bundle_sha256 or report.model.sha256,
+                    scenario=",".join(dataset.name for dataset in report.datasets)[:32],
+                    entry="{}",
+                    context="{}",
+                    report=zlib.compress(text, COMPRESSION),
+                    report_sha256=sha256,
+                )
+            )
+        return run
+
     def remove(self, runs: Sequence[str]) -> int:
         """Forget runs; return how many there were."""
         with self._session() as session:
@@ -177,16 +213,30 @@ class Store:
     # ------------------------------------------------------------ reading
 
     def list(
-        self, *, device: str | None = None, model: str | None = None, state: str | None = None, limit: int = 1000
+        self,
+        *,
+        device: str | None = None,
+        model: str | None = None,
+        state: str | None = None,
+        scenario: str | None = None,
+        kind: str | None = None,
+        since: datetime | None = None,
+        limit: int = 1000,
     ) -> list[Record]:
-        """Return runs, the newest first."""
+        """Return runs, the newest first; each argument keeps those that are so, ``since`` those begun then or later."""
         query = select(Run, Run.report_sha256.is_not(None)).order_by(Run.created.desc(), Run.id.desc()).limit(limit)
-        if device is not None:
-            query = query.where(Run.device == device)
-        if model is not None:
-            query = query.where(Run.model == model)
-        if state is not None:
-            query = query.where(Run.state == state)
+        wanted = {
+            Run.device: device,
+            Run.model: model,
+            Run.state: state,
+            Run.scenario: scenario,
+            Run.kind: kind,
+        }
+        for column, value in wanted.items():
+            if value is not None:
+                query = query.where(column == value)
+        if since is not None:
+            query = query.where(Run.created >= since)
         with self._session() as session:
             return [_record(row, bool(has_report)) for row, has_report in session.execute(query)]
 
@@ -240,19 +290,26 @@ class Store:
             return row.entry, row.context
 
     def report(self, run: str) -> BenchReport:
-        """Return a run's report.
+        """Return a bench's report.
 
         Raises
         ------
         InputError
             It has none (yet), or it cannot be read.
         """
+        return self._artifact(run, BenchReport)
+
+    def evaluation(self, run: str) -> EvalReport:
+        """Return an evaluation's report; raises as :meth:`report` does."""
+        return self._artifact(run, EvalReport)
+
+    def _artifact(self, run: str, kind: type[A]) -> A:
         with self._session() as session:
             row = session.get_one(Run, run)
             packed = row.report
         if packed is None:
             raise InputError("The run has no report.", where=run, next_step=f"argus-edge bench --resume {run}")
-        return parse_artifact(zlib.decompress(packed), BenchReport, where=f"{self.where}: {run}")
+        return parse_artifact(zlib.decompress(packed), kind, where=f"{self.where}: {run}")
 
     def close(self) -> None:
         """Give the connections back."""
@@ -262,6 +319,7 @@ class Store:
 def _record(row: Run, has_report: bool) -> Record:
     return Record(
         id=row.id,
+        kind=row.kind,
         state=row.state,
         created=_utc(row.created),
         ended=_utc(row.ended) if row.ended else None,

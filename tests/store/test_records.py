@@ -3,14 +3,14 @@
 import multiprocessing
 import os
 import stat
-from datetime import timezone
+from datetime import datetime, timezone
 
 import pytest
 
 from argus_edge.errors import HostError, InputError, UsageError
 from argus_edge.store.engine import data_folder, open_engine, store_url
 from argus_edge.store.records import Store
-from tests.support.reports import bench
+from tests.support.reports import bench, evaluation
 
 
 @pytest.fixture
@@ -128,3 +128,30 @@ def test_a_database_that_is_none(tmp_path):
 
 def test_passwords_are_not_shown(monkeypatch, store):
     assert "sqlite" in store.where
+
+
+def test_an_evaluation_is_recorded_once_and_comes_back_as_it_was(store):
+    report = evaluation("clip", {("retrieval", "coco"): 0.5, ("reasoning", "clevr"): 0.5}).artifact
+    run = store.add_evaluation(report)
+    assert store.add_evaluation(report) is None
+    record = store.find(run)
+    assert (record.kind, record.state, record.device, record.scenario) == ("eval", "done", "host", "coco,clevr")
+    assert store.evaluation(run) == report
+
+
+def test_a_list_is_narrowed_by_kind_state_scenario_and_time(store):
+    add(store, "r1")
+    add(store, "r2", scenario="offline")
+    store.set_state("r2", "done")
+    store.add_evaluation(evaluation("clip", {("retrieval", "coco"): 0.5}).artifact)
+    moment = store.find("r2").created
+
+    def ids(**wanted):
+        return {record.id for record in store.list(**wanted)}
+
+    assert ids(kind="bench") == {"r1", "r2"}
+    assert len(ids(kind="eval")) == 1
+    assert ids(scenario="offline") == {"r2"}
+    assert ids(state="starting") == {"r1"}
+    assert ids(kind="bench", since=moment) == {"r2"}
+    assert ids(since=datetime(2100, 1, 1, tzinfo=timezone.utc)) == set()

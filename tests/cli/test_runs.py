@@ -1,0 +1,54 @@
+"""`argus-edge runs list`: which runs, and evaluations beside benches."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from argus_edge.cli.runs import runs
+from argus_edge.store.records import Store
+from tests.support.reports import bench, evaluation
+
+
+@pytest.fixture
+def recorded(tmp_path, monkeypatch):
+    monkeypatch.setenv("ARGUS_EDGE_STORE", f"sqlite:///{tmp_path / 'runs.db'}")
+    store = Store()
+    for run, scenario in (("r1", "single-stream"), ("r2", "offline")):
+        store.add(
+            run, device="pi5", profile="pi5", model="m", model_sha256=None, scenario=scenario, entry="{}", context="{}"
+        )
+        store.finish(run, bench("m").artifact, state="done")
+    store.add_evaluation(evaluation("clip", {("retrieval", "coco"): 0.5}).artifact)
+    return store
+
+
+def listed(*options):
+    result = CliRunner().invoke(runs, ["list", "--no-ask", "--json", "-", *options], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return [record["id"] for record in json.loads(result.stdout)]
+
+
+def test_filters_narrow_the_list(recorded):
+    assert listed("--kind", "bench") == ["r2", "r1"]
+    assert listed("--scenario", "offline") == ["r2"]
+    assert listed("--state", "done", "--device", "pi5") == ["r2", "r1"]
+    assert len(listed("--since", "1h")) == 3
+    assert listed("--since", "2100-01-01") == []
+
+
+def test_an_evaluation_is_listed_and_shown(recorded):
+    (run,) = listed("--kind", "eval")
+    shown = CliRunner().invoke(runs, ["show", run], catch_exceptions=False)
+    assert "clip" in shown.output
+    assert "retrieval" in shown.output
+    table = CliRunner().invoke(runs, ["list", "--no-ask"], catch_exceptions=False).output
+    assert "evaluated" in table
+
+
+def test_a_moment_that_is_none_is_named(recorded):
+    result = CliRunner().invoke(runs, ["list", "--since", "yesterday"])
+    assert result.exit_code == 2
+    assert "30d, 12h or 2w" in result.output
