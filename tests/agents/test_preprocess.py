@@ -1,6 +1,8 @@
-"""A picture becomes the input that the models' own processors make of it, with numpy alone."""
+"""A picture becomes the input that the models' own processors make of it, with Pillow and with numpy alone."""
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 import pytest
@@ -46,6 +48,9 @@ def test_it_is_what_pillow_makes_of_it(resample, resize, size) -> None:
     image = picture(*size)
     ours = preprocess.preparer(spec.model_dump(), *size)(image)
     theirs = preprocess_image(Image.fromarray(image), spec)
+    pillow = preprocess.with_pillow(spec.model_dump(), *size)(image)
+    assert pillow.shape == theirs.shape
+    assert np.allclose(pillow, theirs, atol=1e-5)
     assert ours.dtype == np.float32
     assert ours.shape == theirs.shape == (3, 224, 224)
     # Pillow computes in fixed point: a level or two is all that may differ.
@@ -54,9 +59,12 @@ def test_it_is_what_pillow_makes_of_it(resample, resize, size) -> None:
     assert np.mean(levels) < 0.3
 
 
-def test_what_is_timed_is_told() -> None:
+@pytest.mark.parametrize("library", ["Pillow", "numpy"])
+def test_what_is_timed_is_told(library, monkeypatch) -> None:
+    if library == "numpy":
+        monkeypatch.setitem(sys.modules, "PIL", None)
     spec = {**how(height=32, width=32).model_dump(), "picture": [48, 64]}
     figures = preprocess.measure(spec)
     assert len(figures["preprocess_s"]) == preprocess.CALLS
     assert min(figures["preprocess_s"]) > 0
-    assert figures["preprocess_with"].startswith("numpy ")
+    assert figures["preprocess_with"].startswith(library + " ")
