@@ -1,0 +1,108 @@
+"""`compare` on this machine: a 10 % slow-down planted in the worker is found, and A against A is not called different.
+
+    python benchmarks/gate/compare_here.py [TRIALS]        # 20 trials: about 10 minutes; the machine must be quiet
+
+The model is a chain of matrix products; the slower one has a tenth more of them under the same name. A trial is 15
+short runs, interleaved: five of A, five of A again, five of B. Bar: of 20 trials A against B is "worse" at least 19
+times, and A against A is "better" or "worse" at most once. Writes compare_here.json beside this file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+PRODUCTS, SIZE = 40, 192
+RUNS = 5
+WINDOW_S = 0.5
+WARMUP_CALLS = 30
+# A (baseline), A again, B: one of each in turn, the order turned round each time.
+ORDER = ("baseline", "same", "slower")
+
+
+def chain(products: int, path: Path) -> Path:
+    """Write a model of so many matrix products in a row."""
+    rng = np.random.default_rng(0)
+    weight = numpy_helper.from_array((rng.standard_normal((SIZE, SIZE)) / SIZE**0.5).astype(np.float32), "w")
+    nodes = [helper.make_node("MatMul", [f"x{i}", "w"], [f"x{i + 1}"]) for i in range(products)]
+    shape = [SIZE, SIZE]
+    graph = helper.make_graph(
+        nodes,
+        "chain",
+        [helper.make_tensor_value_info("x0", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(f"x{products}", TensorProto.FLOAT, shape)],
+        [weight],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, str(path))
+    return path
+
+
+def main() -> None:
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["ARGUS_EDGE_STORE"] = f"sqlite:///{folder}/runs.db"
+        from argus_edge.api import bench
+        from argus_edge.errors import ArgusError
+        from argus_edge.gate.compare import compare_reports
+        from argus_edge.reports import Found
+        from argus_edge.schema.bench import BenchReport
+
+        plain = chain(PRODUCTS, Path(folder, "plain", "chain.onnx"))
+        slow = chain(round(1.1 * PRODUCTS), Path(folder, "slow", "chain.onnx"))
+        models = {"baseline": plain, "same": plain, "slower": slow}
+
+        def measure(side: str) -> Found[BenchReport]:
+            report = bench(models[side], duration=WINDOW_S, warmup=WARMUP_CALLS, threads=1)
+            return Found(Path(f"{side}.json"), "", report)
+
+        begun = time.monotonic()
+        outcomes: dict[str, Counter[str]] = {"slower": Counter(), "same": Counter()}
+        changes: dict[str, list[float]] = {"slower": [], "same": []}
+        dropped = 0
+        for trial in range(trials):
+            sides: dict[str, list[Found[BenchReport]]] = {side: [] for side in ORDER}
+            for number in range(RUNS):
+                for side in ORDER if number % 2 == 0 else ORDER[::-1]:
+                    sides[side].append(measure(side))
+            for side in ("slower", "same"):
+                try:
+                    comparison = compare_reports(sides["baseline"], sides[side])
+                except ArgusError as error:
+                    outcomes[side][str(error.what)] += 1
+                    continue
+                dropped += len(comparison.dropped)
+                found = [figure for figure in comparison.figures if figure.figure == "latency_p50"]
+                outcomes[side][found[0].outcome if found else "no run was valid"] += 1
+                changes[side] += [figure.change for figure in found if figure.change is not None]
+            print(f"trial {trial + 1}: {dict(outcomes['slower'])} / A against A {dict(outcomes['same'])}", flush=True)
+        document = {
+            "trials": trials,
+            "runs_a_side": RUNS,
+            "planted": round(1.1 * PRODUCTS) / PRODUCTS - 1,
+            "slower": dict(outcomes["slower"]),
+            "same": dict(outcomes["same"]),
+            "median_change": {side: float(np.median(values)) for side, values in changes.items() if values},
+            "runs_dropped_as_not_valid": dropped,
+            "found": outcomes["slower"]["worse"],
+            "false_alarms": outcomes["same"]["worse"] + outcomes["same"]["better"],
+            "minutes": (time.monotonic() - begun) / 60,
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        }
+    Path(__file__).with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")
+    print(json.dumps(document, indent=1))
+
+
+if __name__ == "__main__":
+    main()
