@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -12,8 +13,10 @@ from argus_edge.artifacts import sha256_file
 from argus_edge.gate.metrics import Metric, resolve
 from argus_edge.gate.units import parse_quantity
 from argus_edge.schema.base import Source
-from argus_edge.schema.score import EfficiencyTerm
 from argus_edge.yaml_lines import YamlReader, read_yaml_text
+
+if TYPE_CHECKING:
+    from argus_edge.schema.score import EfficiencyTerm
 
 VERSION = 1
 GUIDE = "docs/budgets.md"
