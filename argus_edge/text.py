@@ -15,6 +15,7 @@ _ESCAPES = re.compile(
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 ELLIPSIS = "…"
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def clean(text: str, *, limit: int = 500, lines: bool = False) -> str:
@@ -43,3 +44,37 @@ def clean(text: str, *, limit: int = 500, lines: bool = False) -> str:
     text = _CONTROLS.sub(lambda match: " " if match.group() in "\r\v\f\u2028\u2029" else "", text)
     text = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n") if lines else " ".join(text.split())
     return text if len(text) <= limit else text[: max(limit - 1, 0)] + ELLIPSIS
+
+
+def printable(text: str) -> str:
+    r"""Return a text of our own making, of which a part may be a stranger's, without what would steer a terminal.
+
+    Line breaks and tabs stay; nothing is cut.
+
+    Examples
+    --------
+    >>> printable("two\n  lines\x1b]0;title\x07")
+    'two\n  lines'
+    """
+    return _CONTROLS.sub("", _ESCAPES.sub("", text))
+
+
+def safe_cell(text: str) -> str:
+    """Return a CSV cell that no spreadsheet evaluates: what begins like a formula gets an apostrophe, a number not.
+
+    Examples
+    --------
+    >>> safe_cell("=1+1"), safe_cell("-0.5")
+    ("'=1+1", '-0.5')
+    """
+    if text.startswith(FORMULA_STARTS) and not _is_number(text):
+        return "'" + text
+    return text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.rstrip("%"))
+    except ValueError:
+        return False
+    return True

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 
 import click
 
 from argus_edge._version import __version__
-from argus_edge.errors import ArgusError
+from argus_edge.cli.output import say
+from argus_edge.errors import ArgusError, HostError
 
 # name -> "module:attribute, one line of help"; the help is here so that `--help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -63,7 +65,7 @@ def main(argv: list[str] | None = None) -> None:
     try:
         status = cli.main(args=argv, prog_name="argus-edge", standalone_mode=False)
     except ArgusError as error:
-        click.echo(f"error: {error}", err=True)
+        say(f"error: {error}")
         sys.exit(error.exit_code)
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
@@ -75,4 +77,11 @@ def main(argv: list[str] | None = None) -> None:
         # `argus-edge … | head`: the reader has seen enough.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        # Wherever it was: a temporary file, a cache, a library's own.
+        full = HostError("The disk is full.", where=error.filename, next_step="free some space and run it again")
+        say(f"error: {full}")
+        sys.exit(full.exit_code)
     sys.exit(status if isinstance(status, int) else 0)

@@ -28,5 +28,7 @@ def emit_json(text: str, json_path: str) -> None:
 
 
 def say(message: str) -> None:
-    """Write a message to stderr."""
-    click.echo(message, err=True)
+    """Write a message to stderr; what a board or a file put into it cannot steer the terminal."""
+    from argus_edge.text import printable
+
+    click.echo(printable(message), err=True)

@@ -8,6 +8,7 @@ from typing import IO
 import numpy as np
 
 from argus_edge.judge.calibration import Applied
+from argus_edge.text import safe_cell
 
 __all__ = ["ADDED_COLUMNS", "write_intervals"]
 
@@ -26,7 +27,8 @@ ADDED_COLUMNS = [
 def write_intervals(applied: Applied, file: IO[str]) -> None:
     """Write the table's columns and those of the intervals.
 
-    An infinite interval has its ends at -inf and inf; its adjusted ends are those of the scale.
+    A cell that a spreadsheet would take for a formula is quoted as text. An infinite interval has its ends at -inf and
+    inf; its adjusted ends are those of the scale.
     """
     kept = [name for name in applied.table.columns if name not in ADDED_COLUMNS]
     intervals = applied.intervals
@@ -34,18 +36,18 @@ def write_intervals(applied: Applied, file: IO[str]) -> None:
     raw_low = np.where(intervals.unbounded, -np.inf, intervals.lower)
     raw_high = np.where(intervals.unbounded, np.inf, intervals.upper)
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*kept, *ADDED_COLUMNS])
+    writer.writerow([*map(safe_cell, kept), *ADDED_COLUMNS])
     for row in range(len(applied.table)):
         unbounded = bool(intervals.unbounded[row])
         writer.writerow(
             [
-                *(applied.table.columns[name][row] for name in kept),
+                *(safe_cell(str(applied.table.columns[name][row])) for name in kept),
                 f"{raw_low[row]:.4f}",
                 f"{raw_high[row]:.4f}",
                 f"{low[row]:.0f}",
                 f"{high[row]:.0f}",
                 "" if unbounded else f"{intervals.midpoint[row]:.4f}",
-                applied.groups[row],
+                safe_cell(str(applied.groups[row])),
                 "yes" if unbounded else "no",
                 applied.reasons[row],
             ]

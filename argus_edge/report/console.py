@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from typing import IO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from argus_edge.text import printable
 
 PIPE_WIDTH = 160
 
 
+class SafeConsole(Console):
+    """A console on which no text, whoever wrote it, can steer the terminal: only rich's own sequences get through."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Give the segments as rich does, without control characters and escape sequences in their text."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+
 def stdout_console() -> Console:
     """Return a console on stdout; without a terminal there is no width to fit, and a cut table helps nobody."""
-    return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
+    return SafeConsole() if sys.stdout.isatty() else SafeConsole(width=PIPE_WIDTH)
+
+
+def stderr_console(stream: IO[str] | None = None) -> Console:
+    """Return a console on stderr, or on another stream."""
+    return SafeConsole(file=stream or sys.stderr, highlight=False, soft_wrap=True)

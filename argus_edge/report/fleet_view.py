@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from argus_edge.report.console import stderr_console
 from argus_edge.report.progress import Progress, ProgressLine, sending
 from argus_edge.report.units import milliseconds
 from argus_edge.schema.agent import Event
@@ -37,7 +37,7 @@ def fleet_view(boards: Sequence[str], stream: IO[str] | None = None) -> View:
     stream
         Where to; None: stderr.
     """
-    console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
+    console = stderr_console(stream)
     if len(boards) == 1:
         return OneBoard(console.file)
     return LiveTable(boards, console) if console.is_terminal else PlainLines(console)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import IO
 
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from argus_edge.bench.plan import duration_text
+from argus_edge.report.console import stderr_console
 from argus_edge.schema.agent import Event
 from argus_edge.text import clean
 
@@ -89,7 +88,7 @@ class ProgressLine:
     """
 
     def __init__(self, stream: IO[str] | None = None) -> None:
-        self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
+        self._console = stderr_console(stream)
         self._live: Live | None = None
         self._progress = Progress()
 

@@ -6,23 +6,7 @@ import csv
 import io
 
 from argus_edge.report.page import Page
-
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
-
-def safe_cell(text: str) -> str:
-    """Return a cell that no spreadsheet evaluates: what starts like a formula gets an apostrophe, a number does not."""
-    if text.startswith(FORMULA_STARTS) and not _is_number(text):
-        return "'" + text
-    return text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.rstrip("%"))
-    except ValueError:
-        return False
-    return True
+from argus_edge.text import safe_cell
 
 
 def render_csv(page: Page) -> str:

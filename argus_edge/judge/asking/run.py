@@ -17,6 +17,7 @@ from argus_edge.judge.asking.base import Answer, Judge
 from argus_edge.judge.asking.items import Item, fill_prompt
 from argus_edge.judge.asking.position import find_score, rating_logprobs
 from argus_edge.judge.scale import Scale
+from argus_edge.text import safe_cell
 
 __all__ = ["ask_all", "finish", "read_answer", "responses_text", "run_summary", "table_text"]
 
@@ -120,20 +121,20 @@ def table_text(judge: str, items: Sequence[Item], rows: Sequence[dict[str, Any]]
     extra = [name for name in extra if name not in fixed]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*fixed, *extra])
+    writer.writerow([*fixed, *map(safe_cell, extra)])
     for item, row in zip(items, rows, strict=True):
         values = ["" if row["logprobs"] is None else f"{value:.6f}" for value in row["logprobs"] or [0.0] * len(logs)]
         writer.writerow(
             [
-                item.id,
-                item.task,
-                judge,
+                safe_cell(item.id),
+                safe_cell(item.task),
+                safe_cell(judge),
                 *values,
                 row["judge_score"],
                 item.human,
                 row["found_by"],
-                row["note"],
-                *(item.extra.get(name, "") for name in extra),
+                safe_cell(row["note"]),
+                *(safe_cell(str(item.extra.get(name, ""))) for name in extra),
             ]
         )
     return buffer.getvalue()
