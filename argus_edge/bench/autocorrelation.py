@@ -67,15 +67,32 @@ def integrated_autocorrelation_time(series: NDArray[Any]) -> float:
     variance = float(centred @ centred)
     if variance <= _NOISE * n:
         return 1.0
+    if n <= MOST_POINTS:
+        return _by_lags(centred, variance) or _by_blocks(centred, variance, 1)
+    # Blocks are the quicker way, and blind to what is shorter than they are.
+    tau = _by_blocks(centred, variance, -(-n // MOST_POINTS))
+    return tau if tau >= DIRECT_LAGS else _by_lags(centred, variance) or tau
+
+
+def _by_lags(centred: NDArray[np.float64], variance: float) -> float | None:
+    """Return tau by summing lag after lag; None where the window is beyond :data:`DIRECT_LAGS`."""
+    n = len(centred)
     tau = 1.0
     for lag in range(1, min(DIRECT_LAGS, n)):
         tau += 2.0 * float(centred[:-lag] @ centred[lag:]) / variance
         if lag >= WINDOW_FACTOR * tau:
             return float(np.clip(tau, 1.0, n))
-    length = -(-n // MOST_POINTS)
-    # The mean of all, and so its variance, is the same whether samples are averaged or means of m neighbours:
-    # tau * variance / n = tau_m * variance_m / (n / m). H. Flyvbjerg and H. G. Petersen, Error estimates on averages of
-    # correlated data, J. Chem. Phys. 91 (1989) 461. With m = 1 it is the series itself.
+    return None
+
+
+def _by_blocks(centred: NDArray[np.float64], variance: float, length: int) -> float:
+    """Return tau from the means of ``length`` neighbours; with 1, of the series itself.
+
+    The mean of all, and so its variance, is the same whether samples are averaged or means of m neighbours:
+    tau * variance / n = tau_m * variance_m / (n / m). H. Flyvbjerg and H. G. Petersen, Error estimates on averages of
+    correlated data, J. Chem. Phys. 91 (1989) 461.
+    """
+    n = len(centred)
     means = centred[: n // length * length].reshape(-1, length).mean(axis=1)
     share = length * float(means.var()) / (variance / n)
     taus = share * (2.0 * np.cumsum(autocorrelation(means)) - 1.0)
