@@ -28,7 +28,9 @@ def available(facts: DeviceFacts) -> list[str]:
 def energy_job(job: Job, sensors: list[str]) -> Job:
     """Return the job of the pass: every component once more, without parity and operators."""
     parts = [
-        part.model_copy(update={"golden": None}) for part in job.parts if part.repeat == 0 and not part.profile_ops
+        part.model_copy(update={"golden": None, "preprocess": None})
+        for part in job.parts
+        if part.repeat == 0 and not part.profile_ops
     ]
     suffix = "-energy"
     run = job.run[: MAX_RUN_ID - len(suffix)] + suffix

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from argus_edge.bench.end_to_end import RUNTIMES
 from argus_edge.bench.model_types import RUNTIMES_OF, BenchComponent, ResolvedModel
 from argus_edge.devices import profiles
 from argus_edge.errors import MisfitError, UsageError
@@ -101,7 +102,13 @@ def check(
             where=f"{model.name} on {device}",
             next_step="; ".join(dict.fromkeys(misfit.next_step for misfit in misfits)),
         )
-    return list(find_warnings(model, facts=facts))
+    return list(find_warnings(model, facts=facts, runtime=runtime))
+
+
+def held_at_once(model: ResolvedModel, runtime: str) -> int:
+    """Return the bytes of weights in memory at the same time: end to end all components', else the largest one's."""
+    whole = model.manifest is not None and len(model.manifest.unit_of_work.steps) > 1 and runtime in RUNTIMES
+    return model.bytes if whole else max((component.bytes for component in model.components), default=0)
 
 
 def find_misfits(
@@ -114,7 +121,7 @@ def find_misfits(
     limit = limit_of(runtime, fact.version if fact else None, profile)
     for component in model.components:
         yield from _component_misfits(component, limit, runtime, fact, profile)
-    largest = max((component.bytes for component in model.components), default=0)
+    largest = held_at_once(model, runtime)
     available = facts.memory_available_bytes
     if available is not None and largest > available:
         yield Misfit(
@@ -129,10 +136,10 @@ def find_misfits(
         )
 
 
-def find_warnings(model: ResolvedModel, *, facts: DeviceFacts) -> Iterable[str]:
+def find_warnings(model: ResolvedModel, *, facts: DeviceFacts, runtime: str) -> Iterable[str]:
     """Yield what does not stop a run but must be known."""
     available = facts.memory_available_bytes
-    largest = max((component.bytes for component in model.components), default=0)
+    largest = held_at_once(model, runtime)
     if available is not None and largest * 2 > available >= largest:
         yield "The weights fill more than half of the free memory: a runtime that copies them when it loads will swap."
     if facts.emulated:

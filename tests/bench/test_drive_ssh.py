@@ -7,12 +7,15 @@ import pytest
 from argus_edge.bench import watching
 from argus_edge.bench.drive import Request, bench, prepare, resume
 from argus_edge.bench.plan import Options, scenario_of
+from argus_edge.bench.request import make_request
 from argus_edge.devices.ssh import SshTransport
 from argus_edge.errors import DeviceUnreachableError
 from argus_edge.schema.agent import Warmup
 from argus_edge.schema.device import DeviceEntry
 from tests.support import sshd
 from tests.support.chaos import Chaos
+from tests.support.chat_server import serving
+from tests.support.tiny_bundle import answering_bundle
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +49,38 @@ def test_a_bench_over_ssh(server, board, store, squeezenet, hook):
     assert any("sent" in text for text in first.said)
     bench(prepared(0.2, squeezenet), board, store, listener=second, connect=to(server))
     assert not any("sent" in text for text in second.said)
+
+
+def test_a_whole_bundle_over_ssh(server, board, store, tmp_path):
+    request = make_request(str(answering_bundle(tmp_path / "answers")), duration=0.3, warmup=2, output_tokens=4)
+    report = bench(prepare(request), board, store, connect=to(server)).report
+    whole = report.measurements[-1]
+    assert (whole.component, whole.state) == ("end-to-end", "done")
+    assert whole.generation.inter_token_samples.count == 3 * whole.figures.count
+
+
+def test_a_served_model_over_ssh(server, board, store):
+    with serving() as (url, _):
+        request = make_request(None, runtime="server", url=url, images=["16x16"], duration=0.3, warmup=2)
+        report = bench(prepare(request), board, store, connect=to(server)).report
+    assert report.measurements[0].generation.output_tokens == 32
+
+
+def test_a_whole_bundle_is_come_back_to(server, board, store, tmp_path, hook):
+    request = make_request(str(answering_bundle(tmp_path / "answers")), duration=1, warmup=2, output_tokens=4)
+
+    class HostDied(BaseException):
+        pass
+
+    def die():
+        raise HostDied
+
+    with pytest.raises(HostDied):
+        bench(prepare(request), board, store, listener=hook(steady, die), connect=to(server))
+    (record,) = store.list()
+    report = resume(record, store, connect=to(server)).report
+    assert report.measurements[-1].generation.output_tokens == 4
+    assert report.measurements[-1].unit_of_work.startswith("one image seen")
 
 
 def steady(event):
