@@ -11,6 +11,7 @@ from .home import RUN_ID, DeviceLock, Fault, Journal, no_space, path, read_json,
 
 MAX_JOB_BYTES = 8 << 20
 ERRORS_FILE = "supervisor.txt"
+AGENT_FILE = "agent.pyz"
 
 
 def check_job(job):
@@ -50,10 +51,30 @@ def check_files(part):
 
 def agent_sha256():
     """Return the hash of the archive that this agent runs from, or None where it runs from a folder."""
+    content = archive()
+    return None if content is None else hashlib.sha256(content).hexdigest()
+
+
+def archive():
+    """Return the bytes of the archive that this agent runs from, or None where it runs from a folder."""
     if not os.path.isfile(entry.ARCHIVE):
         return None
     with open(entry.ARCHIVE, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+        return file.read()
+
+
+def keep_agent(folder):
+    """Copy the archive that this agent runs from into a run's folder; return its hash, None where it is a folder.
+
+    The run goes on from the copy: another agent may be put in the place of this one meanwhile, and never be mixed in.
+    """
+    content = archive()
+    if content is None:
+        return None
+    copy = os.open(os.path.join(folder, AGENT_FILE), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(copy, "wb") as file:
+        file.write(content)
+    return hashlib.sha256(content).hexdigest()
 
 
 def start(home, job_path):
@@ -88,6 +109,7 @@ def launch(home, job, lock):
     try:
         write_json(os.path.join(folder, wire.JOB_FILE), job)
         take_reserve(folder)
+        sha256 = keep_agent(folder)
         ready_in, ready_out = os.pipe()
         log = os.open(os.path.join(folder, ERRORS_FILE), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         pid = os.fork()
@@ -96,7 +118,7 @@ def launch(home, job, lock):
             become_supervisor(os.path.abspath(final), log, lock.file, ready_in)
         who = system.identity(pid)
         lock.sign(dict(who, run=job["run"], holder=job.get("holder", ""), since=time.time()))
-        Journal(folder).write("started", agent_sha256=agent_sha256(), **who)
+        Journal(folder).write("started", agent_sha256=sha256, **who)
         os.rename(folder, final)
         os.write(ready_out, b"go")
     except BaseException:
@@ -106,16 +128,21 @@ def launch(home, job, lock):
 
 
 def become_supervisor(folder, log, lock, ready):
-    """In the forked child: a session of its own, nothing of ours left open, a fresh and lean interpreter."""
+    """In the forked child: a session of its own, nothing of ours left open, a fresh and lean interpreter.
+
+    It waits until the run's folder, from which its program comes, is in place.
+    """
     try:
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)
         for target, source in enumerate((nothing, nothing, log)):
             os.dup2(source, target)
-        for end in (lock, ready):
-            os.set_inheritable(end, True)
+        os.set_inheritable(lock, True)
         os.chdir("/")
-        os.execv(sys.executable, [sys.executable, "-S", entry.ARCHIVE, entry.SUPERVISE, folder, str(lock), str(ready)])
+        if os.read(ready, 2):
+            copy = os.path.join(folder, AGENT_FILE)
+            program = copy if os.path.exists(copy) else entry.ARCHIVE
+            os.execv(sys.executable, [sys.executable, "-S", program, entry.SUPERVISE, folder, str(lock)])
     finally:
         os._exit(127)
 

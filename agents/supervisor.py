@@ -249,14 +249,10 @@ class Supervisor:
         self.journal.write_all([sensor, progress])
 
 
-def main(folder, lock, ready):
+def main(folder, lock):
     """Supervise a run; the lock's descriptor stays open while it goes on. ``start`` calls this in a new session."""
-    lock, ready = int(lock), int(ready)
-    for end in (lock, ready):
-        os.set_inheritable(end, False)
-    if not os.read(ready, 2):
-        return  # start failed before the run's folder was in place
-    os.close(ready)
+    lock = int(lock)
+    os.set_inheritable(lock, False)
     supervisor = Supervisor(folder, lock)
     supervisor.listen()
     supervisor.run()

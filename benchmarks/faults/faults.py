@@ -65,10 +65,15 @@ def make_model(folder: Path) -> Path:
 
 
 def one(seed: int, number: int, only: list[str] | None, model: Path) -> dict:
-    """Do one fault and judge its account."""
+    """Do the fault of a number and judge its account."""
     name, phase, chance = drawn(seed, number, only)
+    return {"number": number, **strike(name, phase, chance, model)}
+
+
+def strike(name: str, phase: str, chance: random.Random, model: Path) -> dict:
+    """Do one fault and judge its account."""
     begin = time.monotonic()
-    folder = Path(tempfile.mkdtemp(prefix=f"argus-fault-{number}-"))
+    folder = Path(tempfile.mkdtemp(prefix="argus-fault-"))
     problems: list[str]
     facts: dict = {}
     messages = ""
@@ -94,7 +99,6 @@ def one(seed: int, number: int, only: list[str] | None, model: Path) -> dict:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return {
-        "number": number,
         "kind": name,
         "phase": phase,
         "right": not problems,

@@ -433,3 +433,19 @@ def test_a_disk_that_fills_during_the_run_ends_it_with_all_samples(agent, parts,
     journal = (agent.home / "runs/run-1" / wire.JOURNAL_FILE).read_bytes()
     assert all(json.loads(line) for line in journal.splitlines())
     assert not list((agent.home / "runs/run-1").glob("*.part"))
+
+
+# ---------------------------------------------------------------- another agent
+
+
+def test_a_run_goes_on_with_the_agent_that_began_it(agent, archive, parts, tmp_path) -> None:
+    """What is put in the agent's place meanwhile, torn or newer, is not mixed in: not in the next worker either."""
+    place = tmp_path / "agent.pyz"
+    place.write_bytes(archive.read_bytes())
+    agent.archive = place
+    agent.start(parts.null(duration_s=0.5), parts.null())
+    agent.wait_for_phase("steady")
+    place.write_bytes(archive.read_bytes()[:5000])
+    agent.archive = archive
+    agent.follow()
+    assert [part.state for part in agent.result().parts] == ["done", "done"]

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="th
 
 def columns(path: Path) -> list[tuple[float, ...]]:
     data = path.read_bytes()
-    count, capacity, width, _ = (int(value) for value in struct.unpack_from(wire.SAMPLE_HEADER, data))
+    count, capacity, width, *_ = (int(value) for value in struct.unpack_from(wire.SAMPLE_HEADER, data))
     assert count == capacity
     values = struct.unpack_from(f"<{capacity * width}d", data, wire.SAMPLE_HEADER_BYTES)
     assert len(data) == wire.SAMPLE_HEADER_BYTES + 8 * len(values)
