@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from statistics import fmean
 from typing import Literal
@@ -64,8 +65,14 @@ FIGURES: tuple[tuple[str, str, bool, Callable[[Measurement], float | None]], ...
 
 def _runs(side: Side, reports: Sequence[Found[BenchReport]]) -> tuple[list[_Run], list[DroppedRun]]:
     runs, dropped = [], []
+    seen: set[tuple[str, datetime]] = set()
     for found in reports:
         report = found.artifact
+        # A copy of a report is no further run: counted twice, it would make an interval narrower than it is.
+        if (report.run, report.created) in seen:
+            dropped.append(DroppedRun(side=side, run=report.run, device=report.device.name, cause="given twice"))
+            continue
+        seen.add((report.run, report.created))
         for measurement in report.measurements:
             causes = [cause.code for cause in measurement.validity.causes]
             if measurement.state != "done" or measurement.validity.valid is False:

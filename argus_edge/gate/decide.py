@@ -11,11 +11,14 @@ from argus_edge.schema.verdict import BoardVerdict, Outcome, QuorumVerdict
 
 
 def outcome_of(limit: Limit, figure: Figure) -> Outcome:
-    """Return pass, fail or unknown for a figure with its interval; a side that is not bounded is infinitely far."""
+    """Return pass, fail or unknown for a figure with its interval; a side that is not bounded is infinitely far.
+
+    The figure itself counts as part of its interval: a median over runs may lie outside that of their mean.
+    """
     if figure.value is None:
         return "unknown"
-    low = -math.inf if figure.low is None else figure.low
-    high = math.inf if figure.high is None else figure.high
+    low = -math.inf if figure.low is None else min(figure.low, figure.value)
+    high = math.inf if figure.high is None else max(figure.high, figure.value)
     if limit.metric.direction == "at most":
         return "pass" if high <= limit.value else "fail" if low > limit.value else "unknown"
     return "pass" if low >= limit.value else "fail" if high < limit.value else "unknown"

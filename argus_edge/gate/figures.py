@@ -192,4 +192,4 @@ def _cell_metric(found: Found[EvalReport], dataset: str, metric: str) -> Figure:
                 figure.value, interval.low if interval else None, interval.high if interval else None, source=source
             )
     known = ", ".join(sorted({name for cell in cells for name in cell.clean.metrics}))
-    return _missing(f"no metric {metric!r} on {dataset} (it has {known})", source=source)
+    return _missing(f"no metric {metric!r} on {dataset} (it has {known or 'none'})", source=source)

@@ -73,6 +73,8 @@ def format_quantity(value: float | None, unit: str) -> str:
     """Return a quantity for a person, with three significant digits and a fitting unit."""
     if value is None:
         return "–"
+    if not math.isfinite(value):
+        return "not a number" if math.isnan(value) else "infinite"
     if unit == "s":
         for factor, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
             if abs(value) >= factor or name == "µs":
@@ -94,4 +96,4 @@ def _three(value: float) -> str:
     if value == 0:
         return "0"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{digits}f}" if digits <= 6 else f"{value:.2e}"
+    return f"{value:.{digits}f}" if digits <= 6 and abs(value) < 1e9 else f"{value:.2e}"

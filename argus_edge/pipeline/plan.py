@@ -20,6 +20,7 @@ TOP_LEVEL = (
 )  # fmt: skip
 PRECISIONS = ("fp32", "fp16", "int8", "int8-static", "int4")
 FORMATS = ("onnx", "tflite", "torch")
+TIME = re.compile(r"[0-9]*\.?[0-9]+\s*(us|µs|ms|s|)")
 CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -106,6 +107,7 @@ def parse_plan(text: str, where: str, folder: Path) -> Plan:
         Not YAML, an unknown key or choice, with the line number.
     """
     from argus_edge.agents.wire import SCENARIOS
+    from argus_edge.evaluate.datasets import DATASETS
 
     reader = _PlanReader(where, "plan", GUIDE)
     node = reader.compose(text)
@@ -116,9 +118,20 @@ def parse_plan(text: str, where: str, folder: Path) -> Plan:
         raise reader.fail(values.get("plan", node), f"the first line must be `plan: {VERSION}`")
     if "models" not in values:
         raise reader.fail(node, "there are no models")
+    models = reader.texts(values["models"], "models")
+    if not models:
+        raise reader.fail(values["models"], "there are no models")
+    duration = str(reader.scalar(values["duration"], "duration")) if "duration" in values else None
+    if duration is not None and not TIME.fullmatch(duration):
+        raise reader.fail(values["duration"], f"{duration!r} is not a time; write 10s or 500ms")
 
-    def path(name: str) -> Path | None:
-        return folder / Path(reader.text(values[name], name)).expanduser() if name in values else None
+    def path(name: str, *, there: bool = False) -> Path | None:
+        if name not in values:
+            return None
+        found = folder / Path(reader.text(values[name], name)).expanduser()
+        if there and not found.exists():
+            raise reader.fail(values[name], f"there is no {found}")
+        return found
 
     def whole(name: str) -> int | None:
         return reader.whole(values[name], name) if name in values else None
@@ -126,11 +139,14 @@ def parse_plan(text: str, where: str, folder: Path) -> Plan:
     data: tuple[tuple[str, str], ...] = ()
     if "data" in values:
         entries = reader.mapping(values["data"], None, "data")
+        for dataset, (key, _) in entries.items():
+            if dataset not in (*DATASETS, "all"):
+                raise reader.fail(key, f"{dataset!r} is none of the datasets: {', '.join(DATASETS)}, all")
         data = tuple((name, _local(reader.text(value, name), folder)) for name, (_, value) in entries.items())
     name = reader.text(values["name"], "name") if "name" in values else Path(where).stem
     return Plan(
         name=name,
-        models=tuple(_local(model, folder) for model in reader.texts(values["models"], "models")),
+        models=tuple(_local(model, folder) for model in models),
         out=path("out") or folder / "runs" / slug(name),
         formats=reader.choices(values["formats"], "formats", FORMATS) if "formats" in values else ("onnx",),
         precisions=reader.choices(values["precisions"], "precisions", PRECISIONS)
@@ -142,13 +158,13 @@ def parse_plan(text: str, where: str, folder: Path) -> Plan:
         scenarios=reader.choices(values["scenarios"], "scenarios", SCENARIOS)
         if "scenarios" in values
         else ("single-stream", "offline"),
-        duration=str(reader.scalar(values["duration"], "duration")) if "duration" in values else None,
+        duration=duration,
         runs=whole("runs") or 1,
         threads=whole("threads"),
-        budget=path("budget"),
-        weights=path("weights"),
+        budget=path("budget", there=True),
+        weights=path("weights", there=True),
         random_weights=reader.flag(values["random_weights"], "random_weights") if "random_weights" in values else False,
-        calibration=path("calibration"),
+        calibration=path("calibration", there=True),
         limit=whole("limit"),
     )
 

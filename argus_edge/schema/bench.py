@@ -6,7 +6,7 @@ import base64
 import binascii
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 
 from argus_edge.schema.agent import (
     AgentFault,
@@ -47,9 +47,9 @@ class EncodedArray(Model):
 class Estimate(Model):
     """A figure with its interval. ``value`` is None where it is withheld, and ``reason`` says why."""
 
-    value: float | None
-    low: float | None = None
-    high: float | None = None
+    value: FiniteFloat | None
+    low: FiniteFloat | None = None
+    high: FiniteFloat | None = None
     level: float = 0.95
     n: int = Field(default=0, description="Samples.")
     n_eff: float | None = Field(default=None, description="Effective samples under autocorrelation.")

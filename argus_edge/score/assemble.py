@@ -67,7 +67,8 @@ def check_weights(weights: Mapping[str, float]) -> dict[Term, float]:
     if set(weights) != set(EQUAL_WEIGHTS):
         raise UsageError(f"Weights must name exactly {', '.join(EQUAL_WEIGHTS)}.", where=", ".join(map(str, weights)))
     values = list(weights.values())
-    if any(value < 0 for value in values) or abs(sum(values) - 1) > 1e-6:
+    # NaN is in no range, so the test is for what is allowed.
+    if not all(0 <= value <= 1 for value in values) or abs(sum(values) - 1) > 1e-6:
         raise UsageError(f"Weights must be 0 or more and sum to 1; these sum to {sum(values):g}.")
     return {term: float(weights[term]) for term in EQUAL_WEIGHTS}
 

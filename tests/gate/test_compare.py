@@ -172,3 +172,9 @@ def test_verdicts_at_a_run_to_run_sd_of_two_percent() -> None:
             )
     assert found[1.0] / trials <= 0.01
     assert found[1.1] / trials >= 0.99
+
+
+def test_a_copy_of_a_report_is_no_further_run() -> None:
+    one, other = bench("a"), bench("a")
+    comparison = compare_reports([one, one, one], [other])
+    assert [dropped.cause for dropped in comparison.dropped] == ["given twice", "given twice"]

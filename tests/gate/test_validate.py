@@ -235,3 +235,14 @@ def test_parity_of_a_model_in_parts_is_its_worst_component_s() -> None:
     found.artifact.measurements.append(part)
     line = validate_reports(budget("  parity_cosine: 0.99"), [found], []).lines[0]
     assert (line.outcome, line.measured) == ("fail", 0.97)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_figure_that_is_no_number_is_no_report(value: float) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        Estimate(value=value)
+
+
+def test_a_median_outside_the_interval_of_the_mean_is_not_passed_over() -> None:
+    assert outcome_of(at_most(1.0), Figure(1.1, 0.8, 0.9)) == "unknown"
+    assert outcome_of(at_least(10), Figure(9, 11, 12)) == "unknown"

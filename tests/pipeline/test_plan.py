@@ -26,6 +26,8 @@ budget: doorbell.yaml
 
 
 def plan(folder: Path, text: str = TEXT):
+    if not (folder / "doorbell.yaml").exists():
+        (folder / "doorbell.yaml").write_text("budget: 1")
     return parse_plan(text, str(folder / "plan.yaml"), folder)
 
 
@@ -135,7 +137,6 @@ def test_a_step_whose_output_changed_is_done_again_with_what_follows(tmp_path: P
 
 def test_a_budget_that_changed_is_held_against_again_and_the_report_follows(tmp_path: Path) -> None:
     held = plan(tmp_path)
-    (tmp_path / "doorbell.yaml").write_text("budget: 1")
     run_plan(held, run=Commands(held))
     (tmp_path / "doorbell.yaml").write_text("budget: 1 # stricter")
     again = Commands(held)
@@ -198,6 +199,10 @@ def test_a_spoilt_record_is_named(tmp_path: Path) -> None:
         ("plan: 1\nmodels: [a]\nprecisions: [fp33]", 3, "'fp33' is none of"),
         ("plan: 1\nmodels: [a]\nscenario: [server]", 3, "unknown key 'scenario'"),
         ("plan: 1\nmodels: [a, a]", 2, "stands twice"),
+        ("plan: 1\nmodels: []", 2, "no models"),
+        ("plan: 1\nmodels: [a]\ndata: {cocoo: x}", 3, "'cocoo' is none of the datasets"),
+        ("plan: 1\nmodels: [a]\nduration: long", 3, "'long' is not a time"),
+        ("plan: 1\nmodels: [a]\nbudget: absent.yaml", 3, "there is no .*absent.yaml"),
         ("plan: 1\nmodels: [a]\nruns: 0", 3, "whole number"),
         ("plan: 1\nmodels: [a]\nrandom_weights: maybe", 3, "true or false"),
     ],

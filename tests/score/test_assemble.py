@@ -184,6 +184,9 @@ def test_weights() -> None:
         check_weights({"capability": 0.5, "consistency": 0.5, "robustness": 0.5, "efficiency": 0})
     with pytest.raises(UsageError, match="name exactly"):
         check_weights({"capability": 1.0})
+    nan = float("nan")
+    with pytest.raises(UsageError, match="sum to 1"):
+        check_weights({"capability": nan, "consistency": 0, "robustness": 0, "efficiency": 1})
 
 
 def test_the_seed_decides_the_intervals() -> None:
