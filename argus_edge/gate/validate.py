@@ -296,6 +296,8 @@ def _cause(outcome: Outcome, lines: Sequence[VerdictLine], quorums: Sequence[Quo
     for quorum in quorums:
         if quorum.outcome == outcome:
             passed = f"{len(quorum.passed)} of {quorum.total} boards pass, {quorum.required} must"
+            if quorum.outcome == "unknown" and quorum.not_reached:
+                passed += f"; not reached: {', '.join(quorum.not_reached)}"
             failing = [line for line in lines if line.outcome == "fail" and line.model == quorum.model]
             return f"{quorum.model}: {passed}" + (f"; {_sentence(_deciding(failing))}" if failing else "")
     return _sentence(_deciding(lines))

@@ -246,3 +246,22 @@ def test_a_figure_that_is_no_number_is_no_report(value: float) -> None:
 def test_a_median_outside_the_interval_of_the_mean_is_not_passed_over() -> None:
     assert outcome_of(at_most(1.0), Figure(1.1, 0.8, 0.9)) == "unknown"
     assert outcome_of(at_least(10), Figure(9, 11, 12)) == "unknown"
+
+
+@pytest.mark.parametrize(("failing", "failures", "outcome"), [(1, 0, "pass"), (2, 1, "fail")])
+def test_for_a_fleet_junit_comes_to_the_verdict_of_the_quorum(failing: int, failures: int, outcome: str) -> None:
+    held = budget("  latency_p50: 60 ms", "quorum: {pass: 3, of: [b0, b1, b2, b3]}")
+    boards = [bench("a", device=f"b{n}", p50=0.2 if n < failing else 0.05) for n in range(4)]
+    verdict = validate_reports(held, boards, [])
+    root = ET.fromstring(junit_xml(verdict))
+    assert verdict.outcome == outcome
+    assert root.get("failures") == str(failures)
+    assert root.get("tests") == "5"
+    assert "fail: measured 200 ms" in (root.findtext(".//testsuite[@name='a on b0']/testcase/system-out") or "")
+
+
+def test_boards_that_were_not_reached_are_named_where_they_leave_the_quorum_open() -> None:
+    held = budget("  latency_p50: 60 ms", "quorum: {pass: 3, of: [b0, b1, b2, b3]}")
+    verdict = validate_reports(held, [bench("a", device="b0"), bench("a", device="b1")], [])
+    assert verdict.outcome == "unknown"
+    assert verdict.cause == "a: 2 of 4 boards pass, 3 must; not reached: b2, b3"
