@@ -5,11 +5,11 @@ from __future__ import annotations
 from statistics import fmean
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from argus_edge.gate.units import format_quantity
 from argus_edge.report.console import stdout_console
+from argus_edge.report.tables import titled_table
 from argus_edge.schema.comparison import ComparedFigure, Comparison
 
 STYLE = {"better": "green", "worse": "bold red", "too few runs": "yellow"}
@@ -32,20 +32,9 @@ def _outcome(figure: ComparedFigure) -> str:
 def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
     """Print each figure's change with its interval, what was dropped, and what else changed."""
     console = console or stdout_console()
-    table = Table(title=Text("Candidate against baseline"), title_justify="left")
-    for column in (
-        "model",
-        "device",
-        "component",
-        "figure",
-        "baseline",
-        "candidate",
-        "runs",
-        "change [95 %]",
-        "outcome",
-    ):
-        right = column in ("baseline", "candidate", "runs", "change [95 %]")
-        table.add_column(column, justify="right" if right else "left")
+    numbers = ("baseline", "candidate", "runs", "change [95 %]")
+    columns = ("model", "device", "component", "figure", *numbers, "outcome")
+    table = titled_table("Candidate against baseline", columns, numbers)
     for figure in comparison.figures:
         table.add_row(
             Text(figure.model),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from argus_edge.gate.units import format_quantity
 from argus_edge.report.console import stdout_console
 from argus_edge.report.published import CAVEAT, PUBLISHED, SOURCE
 from argus_edge.report.score_words import score_notes
+from argus_edge.report.tables import titled_table
 from argus_edge.schema.score import DeviceScore, Scored, ScoredModel, ScoreReport
 
 
@@ -40,19 +40,9 @@ def _row(model: ScoredModel, device: DeviceScore | None) -> list[Text]:
 def print_score(report: ScoreReport, console: Console | None = None) -> None:
     """Print parts and ARGUS per model and device, pair probabilities, flips, and the published table."""
     console = console or stdout_console()
-    table = Table(title=Text(f"ARGUS, {report.level:.0%} intervals"), title_justify="left")
-    for column in (
-        "rank",
-        "model",
-        "device",
-        "capability",
-        "consistency",
-        "robustness",
-        "efficiency",
-        "ARGUS",
-        "first under",
-    ):
-        table.add_column(column, justify="left" if column in ("model", "device") else "right")
+    numbers = ("rank", "capability", "consistency", "robustness", "efficiency", "ARGUS", "first under")
+    columns = ("rank", "model", "device", *numbers[1:])
+    table = titled_table(f"ARGUS, {report.level:.0%} intervals", columns, numbers)
     for model in report.models:
         devices: list[DeviceScore | None] = [*model.devices] or [None]
         for device in devices:
@@ -67,11 +57,8 @@ def print_score(report: ScoreReport, console: Console | None = None) -> None:
     lines += score_notes(report)
     for line in lines:
         console.print(Text(line))
-    published = Table(
-        title=Text(f"Published ({CAVEAT})"), title_justify="left", caption=Text(SOURCE), caption_justify="left"
-    )
-    for column in ("model", "latency", "memory", "robustness", "ARGUS"):
-        published.add_column(column, justify="left" if column == "model" else "right")
+    numbers = ("latency", "memory", "robustness", "ARGUS")
+    published = titled_table(f"Published ({CAVEAT})", ("model", *numbers), numbers, caption=SOURCE)
     for row in PUBLISHED:
         published.add_row(
             Text(row.model),

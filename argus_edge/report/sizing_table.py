@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from argus_edge.gate.units import format_quantity
 from argus_edge.report.console import stdout_console
+from argus_edge.report.tables import titled_table
 from argus_edge.schema.sizing import Combination, Sizing
 
 STYLE = {"fits": "bold green", "does not fit": "red", "cannot fit": "red", "undecided": "yellow", "unlikely": "yellow"}
@@ -22,23 +22,9 @@ def _latency(combination: Combination) -> str:
 def print_sizing(sizing: Sizing, console: Console | None = None) -> None:
     """Print every combination, those that fit first, and what to do about the undecided ones."""
     console = console or stdout_console()
-    table = Table(title=Text(f"Budget {sizing.budget}"), title_justify="left")
-    for column in (
-        "fit",
-        "model",
-        "precision",
-        "runtime",
-        "device",
-        "margin",
-        "latency",
-        "memory",
-        "energy",
-        "ARGUS",
-        "front",
-        "why",
-    ):
-        right = column in ("margin", "latency", "memory", "energy", "ARGUS")
-        table.add_column(column, justify="right" if right else "left")
+    numbers = ("margin", "latency", "memory", "energy", "ARGUS")
+    columns = ("fit", "model", "precision", "runtime", "device", *numbers, "front", "why")
+    table = titled_table(f"Budget {sizing.budget}", columns, numbers)
     for each in sizing.combinations:
         threads = f", {each.threads} threads" if each.threads else ""
         table.add_row(

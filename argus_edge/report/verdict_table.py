@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from argus_edge.gate.units import format_quantity
 from argus_edge.report.console import stdout_console
+from argus_edge.report.tables import titled_table
 from argus_edge.schema.verdict import Verdict, VerdictLine
 
 HEADLINE = {"pass": ("SHIP", "bold green"), "fail": ("BLOCK", "bold red"), "unknown": ("CANNOT TELL", "bold yellow")}
@@ -38,10 +38,9 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
     console = console or stdout_console()
     word, style = HEADLINE[verdict.outcome]
     console.print(Text.assemble((word, style), "  ", Text(verdict.cause)))
-    table = Table(title=Text(f"Budget {verdict.budget}"), title_justify="left")
-    measured = f"measured [{100 * verdict.level:.4g} %]"
-    for column in ("model", "device", "metric", measured, "limit", "headroom", "outcome", "remark"):
-        table.add_column(column, justify="right" if column in (measured, "limit", "headroom") else "left")
+    numbers = (f"measured [{100 * verdict.level:.4g} %]", "limit", "headroom")
+    columns = ("model", "device", "metric", *numbers, "outcome", "remark")
+    table = titled_table(f"Budget {verdict.budget}", columns, numbers)
     for line in verdict.lines:
         mark, colour = MARK[line.outcome]
         name = line.metric if line.component is None else f"{line.metric} of {line.component}"

@@ -13,29 +13,21 @@ import argparse
 import math
 import platform
 import statistics
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from argus_edge.bench.percentiles import interval_ranks, percentile
+from tests.support.series import ar1
 
 SAMPLES = 4000
 PHIS = (0.0, 0.5, 0.9)
 PERCENTILES = (0.5, 0.9, 0.95, 0.99)
 RESAMPLES = 200
-
-
-def ar1(rng: np.random.Generator, n: int, phi: float) -> np.ndarray:
-    """Return a stationary series of variance 1, shape (n,)."""
-    noise = rng.standard_normal(n) * math.sqrt(1 - phi * phi)
-    noise[0] = rng.standard_normal()
-    series = np.empty(n)
-    value = 0.0
-    for i, shock in enumerate(noise):
-        value = phi * value + shock
-        series[i] = value
-    return series
 
 
 def plain(series: np.ndarray, p: float) -> tuple[float, float]:

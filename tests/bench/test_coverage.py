@@ -7,20 +7,10 @@ import numpy as np
 import pytest
 
 from argus_edge.bench.percentiles import percentile
+from tests.support.series import ar1
 
 SERIES = 150
 SAMPLES = 3000
-
-
-def ar1(rng, phi):
-    noise = rng.standard_normal(SAMPLES) * math.sqrt(1 - phi * phi)
-    noise[0] = rng.standard_normal()
-    series = np.empty(SAMPLES)
-    value = 0.0
-    for i, shock in enumerate(noise):
-        value = phi * value + shock
-        series[i] = value
-    return series
 
 
 @pytest.mark.slow
@@ -31,7 +21,7 @@ def test_intervals_cover(phi, p):
     rng = np.random.default_rng([round(phi * 10), round(p * 100)])
     covered = 0
     for _ in range(SERIES):
-        found = percentile(ar1(rng, phi), p)
+        found = percentile(ar1(rng, SAMPLES, phi), p)
         covered += (found.low is None or found.low <= truth) and (found.high is None or truth <= found.high)
     # Three standard errors of 150 series around 95 %; at phi = .9 the design asks for 92-96 %.
     assert covered / SERIES >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / SERIES) - (0.03 if phi == 0.9 else 0.0)
