@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from argus_edge.bench.drive import Connect, Outcome
-from argus_edge.bench.watching import Listener, come_back
+from argus_edge.bench.watching import Listener, Nobody, come_back
 from argus_edge.devices.connect import connect
 from argus_edge.devices.transport import Transport
 from argus_edge.errors import ArgusError, InterruptedRunError
@@ -67,6 +67,30 @@ class View(Protocol):
 
     def close(self) -> None:
         """Take it that nothing more will come."""
+
+
+class Unseen:
+    """A view that shows nothing: what happens on the boards is told to one listener, or to nobody."""
+
+    def __init__(self, listener: Listener | None = None) -> None:
+        self._listener = listener or Nobody()
+
+    def board(self, name: str) -> Listener:
+        """Return the listener."""
+        return self._listener
+
+    def begin(self, name: str, model: str, number: int, count: int) -> None:
+        """Pass over a beginning."""
+
+    def end(self, name: str, result: Result) -> None:
+        """Pass over an end."""
+
+    def say(self, text: str) -> None:
+        """Pass a message on."""
+        self._listener.say(text)
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 def run(tasks: Sequence[Task], view: View, interrupts: Interrupts, *, connect: Connect = connect) -> list[Result]:
