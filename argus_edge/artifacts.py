@@ -79,6 +79,11 @@ def atomic_open(path: Path | str, mode: str = "wb", *, private: bool = False) ->
             raise
 
 
+def open_lock(path: Path | str) -> IO[bytes]:
+    """Open a file, readable by the user alone, for ``flock``; it is made if missing, and left as it is else."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
+
+
 def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
     """Write a text file whole."""
     with atomic_open(path, "w", private=private) as file:

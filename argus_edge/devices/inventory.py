@@ -16,7 +16,7 @@ import platformdirs
 import yaml
 from pydantic import ValidationError
 
-from argus_edge.artifacts import host_errors, read_file, write_text
+from argus_edge.artifacts import host_errors, open_lock, read_file, write_text
 from argus_edge.devices.address import parse_address
 from argus_edge.errors import InputError, UsageError
 from argus_edge.schema.device import DeviceEntry
@@ -85,7 +85,7 @@ class Inventory:
         """
         with host_errors(self.path):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = open(self.path.with_name(f".{self.path.name}.lock"), "a")  # noqa: SIM115 (closed below)
+            lock = open_lock(self.path.with_name(f".{self.path.name}.lock"))
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.entries = self._read() if self.path.exists() else {}

@@ -21,7 +21,7 @@ from argus_edge.devices.ssh_config import Target, resolve
 from argus_edge.errors import ArgusError, DeviceUnreachableError, DeviceUntrustedError, UsageError
 from argus_edge.text import clean
 
-CONNECT_S = 10.0
+CONNECT_S = 8.0
 """For each of: the TCP connection, the server's banner, the key exchange."""
 AUTH_S = 20.0
 """For authentication; an agent may ask its user to confirm."""

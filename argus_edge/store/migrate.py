@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import fcntl
 from collections.abc import Iterator
-from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
 
+from argus_edge.artifacts import open_lock
 from argus_edge.errors import InputError
 
 # The newest revision under migrations/versions; a test holds the two together.
@@ -76,6 +76,6 @@ def _alone(engine: Engine) -> Iterator[None]:
     if not database or database == ":memory:":
         yield
         return
-    with Path(f"{database}.lock").open("w") as lock:
+    with open_lock(f"{database}.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
