@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from argus_edge.artifacts import sha256_file
 from argus_edge.errors import InputError
 from argus_edge.judge.breakdown import Tested, break_down
+from argus_edge.judge.conformal import min_rows
 from argus_edge.judge.encoding import decode, encode
 from argus_edge.judge.fitting import Fitted, fit_method, usable_rows
 from argus_edge.judge.groups import DIFFICULTY, Grouping
@@ -63,10 +65,13 @@ def with_labels_needed(
     """Add to each task how many labelled rows the wanted mean width takes.
 
     The method is fitted to an eighth, a quarter, a half and all of four fifths of the rows, three times (once where a
-    fit is slow); widths are those of the rows left out.
+    fit is slow); widths are those of the rows left out. Where intervals are infinite there is no width to extrapolate.
     """
     tasks = np.array(task_names(table, by), dtype=object)
     points: dict[str, list[tuple[int, float]]] = {report.task: [] for report in reports}
+    fewest = 2 * min_rows(alpha)  # half of them calibrate
+    grouped = by not in (None, DIFFICULTY)
+    infinite = {report.task for report in reports if grouped and report.rows < fewest}
     for repeat in range(_repeats(name)):
         order = np.random.default_rng([seed, 3, repeat]).permutation(len(table))
         held, pool = order[: len(table) // 5], order[len(table) // 5 :]
@@ -77,15 +82,23 @@ def with_labels_needed(
             for task, seen in points.items():
                 mine = tasks[held] == task
                 count = int((tasks[rows] == task).sum())
-                if mine.any() and count >= 2:
+                if found.unbounded[mine].any():
+                    if size == len(pool):
+                        infinite.add(task)
+                elif mine.any() and count >= 2:
                     seen.append((count, float(width[mine].mean())))
     slope = shared_slope(points.values())
-    if slope is None:
-        note = "too few labelled rows to extrapolate from"
-        return [report.model_copy(update={"labels_note": note}) for report in reports]
     result = []
     for report in reports:
-        needed, note = labels_for(report.width_adjusted, report.rows, slope, wanted)
+        needed: int | None = None
+        if report.task in infinite:
+            # Widths are measured on intervals from four fifths of the rows.
+            enough = math.ceil(fewest * _FOLDS / (_FOLDS - 1))
+            note = f"intervals are infinite with so few labels: a width shows from about {enough} labelled rows"
+        elif slope is None:
+            note = "too few labelled rows to extrapolate from"
+        else:
+            needed, note = labels_for(report.width_adjusted, report.rows, slope, wanted, fewest)
         result.append(report.model_copy(update={"labels_needed": needed, "labels_note": note}))
     return result
 

@@ -44,7 +44,7 @@ def shared_slope(points: Iterable[Sequence[tuple[int, float]]]) -> float | None:
     return max(product / square, 0.0) if square > 0 else None
 
 
-def labels_for(width: float, rows: int, slope: float, wanted: float) -> tuple[int | None, str]:
+def labels_for(width: float, rows: int, slope: float, wanted: float, fewest: int = 2) -> tuple[int | None, str]:
     """Return how many labelled rows of a task bring its mean width down to ``wanted``, and a sentence.
 
     Parameters
@@ -53,12 +53,14 @@ def labels_for(width: float, rows: int, slope: float, wanted: float) -> tuple[in
         What the rows at hand give.
     slope
         From :func:`shared_slope`.
+    fewest
+        Labelled rows below which no interval is finite, whatever the curve says.
     """
     level = width - slope / rows
     if width <= wanted:
-        few = max(2, math.ceil(slope / (wanted - level))) if wanted > level else rows
+        few = max(fewest, math.ceil(slope / (wanted - level))) if wanted > level else rows
         return few, f"{wanted:g} is reached: {width:.2f} with {rows} labelled rows (about {few} would do)"
     if wanted <= level or slope / (wanted - level) > _FARTHEST * rows:
         return None, f"no number of labels gets to {wanted:g}: the width ({width:.2f} now) levels off at {level:.2f}"
-    needed = math.ceil(slope / (wanted - level))
+    needed = max(fewest, math.ceil(slope / (wanted - level)))
     return needed, f"about {needed} labelled rows would bring the width to {wanted:g} ({width:.2f} now, with {rows})"

@@ -169,6 +169,8 @@ class TestBadInput:
             task for task in read_artifact(tmp_path / "judge.json", JudgeCalibration).tasks if task.task == "rare"
         )
         assert rare.advice == "do not use"
+        assert rare.labels_needed is None
+        assert "a width shows from about 23 labelled rows" in rare.labels_note
         call("apply", tmp_path / "judge.json", path, "--out", tmp_path / "out.csv")
         row = rows_of(tmp_path / "out.csv")[0]
         assert (row["lower"], row["upper"], row["lower_adjusted"], row["upper_adjusted"]) == ("-inf", "inf", "1", "5")

@@ -93,6 +93,11 @@ def test_labels_needed_follow_the_curve():
     assert "levels off at 2.00" in note
 
 
+def test_no_fewer_labels_than_a_finite_interval_takes():
+    assert labels_for(1.0, 200, 0.0, 2.0, fewest=18)[0] == 18
+    assert labels_for(2.2, 200, 1.0, 2.1999, fewest=400)[0] == 400
+
+
 def test_a_width_that_does_not_fall_needs_no_extrapolation():
     assert shared_slope([[(10, 1.0), (20, 1.5)]]) == 0
     assert shared_slope([[(10, 1.0)]]) is None
