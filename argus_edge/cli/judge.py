@@ -137,7 +137,7 @@ def run(
         raise UsageError("The prompt has no {answer}.", next_step="put {answer} where the judged answer belongs")
     asked = read_items(items)[:limit]
     if server:
-        judge_backend = BACKENDS["server"](model, server, max_new_tokens=max_new_tokens)
+        judge_backend = BACKENDS["server"](model, server, max_new_tokens=max_new_tokens, say=say)
     else:
         judge_backend = BACKENDS["local"](model, wanted.levels, compute=compute, max_new_tokens=max_new_tokens)
     say(f"asking {judge_backend.name} about {len(asked)} item(s)")

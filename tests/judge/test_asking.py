@@ -14,6 +14,7 @@ from argus_edge.cli.judge import judge as judge_command
 from argus_edge.errors import DeviceUnreachableError, InputError, RunFailedError, UsageError
 from argus_edge.judge.asking import server as server_module
 from argus_edge.judge.asking.items import fill_prompt, read_items
+from argus_edge.judge.asking.pictures import encode_picture
 from argus_edge.judge.asking.server import ServerJudge
 from argus_edge.judge.table import read_table
 
@@ -154,6 +155,28 @@ def test_a_server_that_cannot_serve_is_said_so(api, tmp_path, answer, why):
     assert not (tmp_path / "scores.csv").exists()
 
 
+def test_what_is_no_http_at_all_is_said_so():
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer():
+            for _ in range(4):
+                connection, _ = listener.accept()
+                connection.recv(65536)
+                connection.sendall(b"\x00\x01garbage\r\n\r\n")
+                connection.close()
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        told = []
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(DeviceUnreachableError, match="does not answer"):
+            ServerJudge("critic", address, say=told.append).ask("?", [])
+        thread.join()
+    assert [line[-8:] for line in told] == ["(2 of 4)", "(3 of 4)", "(4 of 4)"]
+
+
 def test_no_server_at_all(tmp_path):
     with pytest.raises(DeviceUnreachableError):
         ServerJudge("critic", "http://127.0.0.1:9").ask("?", [])
@@ -169,14 +192,14 @@ def test_an_interrupted_run_goes_on(api, tmp_path):
     fail = [True]
 
     def sometimes():
-        return (400, {}) if fail[0] else reply("Score: 1")
+        return (403, {}) if fail[0] else reply("Score: 1")
 
     api.script = {"apple": reply("Score: 5"), "pear": sometimes}
     path = items(tmp_path, "apple", "pear")
     with pytest.raises(RunFailedError):
         run(api, tmp_path, path)
     journal = tmp_path / "scores.csv.journal.jsonl"
-    journal.write_text(journal.read_text() + '{"id": "i1", "ro')  # cut off in the middle of a line
+    journal.write_text(journal.read_text() + '{"key": "i1", "ro')  # cut off in the middle of a line
     fail[0] = False
     api.asked.clear()
     result = run(api, tmp_path, path)
@@ -186,8 +209,73 @@ def test_an_interrupted_run_goes_on(api, tmp_path):
     assert not journal.exists()
 
 
+def test_an_answer_that_was_paid_for_is_not_asked_again_when_items_are_added(api, tmp_path):
+    api.script = {"pear": (403, {}), "": reply("Score: 5")}
+    with pytest.raises(RunFailedError):
+        run(api, tmp_path, items(tmp_path, "apple", "pear"))
+    api.script = {"": reply("Score: 2")}
+    api.asked.clear()
+    run(api, tmp_path, items(tmp_path, "apple", "pear", "plum"))
+    assert len(api.asked) == 2
+    assert read_table(tmp_path / "scores.csv").judge_scores[:, 0].tolist() == [5, 2, 2]
+
+
+def test_an_item_that_the_server_refuses_is_recorded_and_the_others_are_asked(api, tmp_path):
+    api.script = {"pear": (400, {"error": "too long"}), "": reply("Score: 5")}
+    result = run(api, tmp_path, items(tmp_path, "pear", "apple"))
+    assert "item i0: The server answered 400" in result.output
+    table = read_table(tmp_path / "scores.csv")
+    assert list(table.columns["judge_score"]) == ["-1", "5"]
+    assert "too long" in table.columns["note"][0]
+
+
+def test_a_server_that_refuses_everything_is_said_so(api, tmp_path):
+    api.script = {"": (400, {"error": "no such model"})}
+    with pytest.raises(RunFailedError, match="no such model"):
+        run(api, tmp_path, items(tmp_path, "pear", "apple", "plum", "fig"))
+    assert len(api.asked) == 3
+    assert not (tmp_path / "scores.csv").exists()
+
+
+def test_a_broken_image_is_recorded(api, tmp_path):
+    api.script = {"": reply("Score: 5")}
+    path = items(tmp_path, "apple", "pear")
+    (tmp_path / "torn.png").write_bytes(PIXEL[:40])
+    path.write_text(path.read_text().replace("cat.png", "torn.png", 1))
+    run(api, tmp_path, path)
+    table = read_table(tmp_path / "scores.csv")
+    assert list(table.columns["judge_score"]) == ["-1", "5"]
+    assert "the image cannot be read" in table.columns["note"][0]
+
+
+def test_a_picture_is_sent_as_a_person_sees_it(tmp_path):
+    import io
+
+    import numpy as np
+    from PIL import Image
+
+    plain = tmp_path / "plain.jpg"
+    Image.new("RGB", (4, 2), "red").save(plain)
+    assert encode_picture(plain) == ("image/jpeg", plain.read_bytes())
+    turned = tmp_path / "turned.jpg"
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (4, 2), "red").save(turned, exif=exif)
+    kind, data = encode_picture(turned)
+    assert (kind, Image.open(io.BytesIO(data)).size) == ("image/png", (2, 4))
+    deep = tmp_path / "deep.png"
+    Image.fromarray(np.full((2, 2), 32896, np.uint16)).save(deep)
+    assert Image.open(io.BytesIO(encode_picture(deep)[1])).getpixel((0, 0)) == (128, 128, 128)
+
+
+def test_an_answer_that_holds_a_line_separator_is_one_line(tmp_path):
+    path = tmp_path / "items.jsonl"
+    path.write_text('{"answer": "one\u2028two\u0085three"}\r\n{"answer": "x"}\n', encoding="utf-8", newline="")
+    assert [item.answer for item in read_items(path)] == ["one\u2028two\u0085three", "x"]
+
+
 def test_another_prompt_starts_anew(api, tmp_path):
-    api.script = {"pear": (400, {}), "": reply("Score: 5")}
+    api.script = {"pear": (403, {}), "": reply("Score: 5")}
     path = items(tmp_path, "apple", "pear")
     with pytest.raises(RunFailedError):
         run(api, tmp_path, path)

@@ -10,6 +10,7 @@ transformers = pytest.importorskip("transformers", reason="a local judge needs t
 pytest.importorskip("PIL", reason="a local judge needs pillow")
 
 from argus_edge.errors import InputError, UsageError
+from argus_edge.judge.asking.base import ItemRefusedError
 from argus_edge.judge.asking.items import Item
 from argus_edge.judge.asking.local import LocalJudge
 from argus_edge.judge.asking.run import read_answer
@@ -50,7 +51,10 @@ def folder(tmp_path_factory):
         image_token_index=4, vision_feature_layer=-1,
     )  # fmt: skip
     model = transformers.LlavaForConditionalGeneration(config).eval()
-    model.generation_config.repetition_penalty = 1.7  # a model's own setting must not bend the probabilities
+    # A model's own settings must not bend the probabilities.
+    model.generation_config.repetition_penalty = 1.7
+    model.generation_config.num_beams = 3
+    model.generation_config.suppress_tokens = [WORDS.index("5")]
     model.save_pretrained(target)
     processor.save_pretrained(target)
     return target
@@ -113,7 +117,7 @@ def test_a_place_that_is_not_there_and_a_picture_that_is_none(folder, tmp_path):
         LocalJudge(str(folder), 5, compute="nowhere")
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"not a picture")
-    with pytest.raises(InputError, match="image cannot be read"):
+    with pytest.raises(ItemRefusedError, match="image cannot be read"):
         LocalJudge(str(folder), 5).ask("cat", [broken])
 
 

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Answer", "Judge"]
+from argus_edge.errors import RunFailedError
+
+__all__ = ["Answer", "ItemRefusedError", "Judge"]
+
+
+class ItemRefusedError(RunFailedError):
+    """A judge cannot be asked about this one item: its image is broken, or it is too long for the model."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class Judge(ABC):
 
         Raises
         ------
+        ItemRefusedError
+            This item cannot be judged, others may.
         ArgusError
             The judge cannot be reached, refuses, or gives no log-probabilities.
         """

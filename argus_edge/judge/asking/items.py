@@ -82,7 +82,7 @@ def read_items(path: Path | str) -> list[Item]:
     """
     where = str(path)
     try:
-        lines = read_file(path).decode("utf-8-sig").splitlines()
+        lines = read_file(path).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise InputError("The items are not UTF-8 text.", where=where) from error
     items: list[Item] = []

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from argus_edge.errors import InputError, MissingDependencyError, UsageError
+from argus_edge.errors import InputError, MissingDependencyError, RunFailedError, UsageError
 from argus_edge.judge.asking.base import Answer, Judge
+from argus_edge.judge.asking.pictures import open_picture
 from argus_edge.judge.asking.position import plain
 
 __all__ = ["LocalJudge"]
@@ -41,13 +42,12 @@ class LocalJudge(Judge):
             raise MissingDependencyError("transformers", "models", needed_for="a local judge") from error
 
         self.name = Path(model).name if Path(model).is_dir() else model
-        self.max_new_tokens = max_new_tokens
         self._torch = torch
         options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": Path(model).is_dir()}
         try:
             self.processor = transformers.AutoProcessor.from_pretrained(model, **options)
             self.model = transformers.AutoModelForImageTextToText.from_pretrained(
-                model, dtype=torch.float32 if compute == "cpu" else torch.float16, **options
+                model, dtype=_dtype(torch, compute), **options
             )
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise InputError(
@@ -62,6 +62,12 @@ class LocalJudge(Judge):
                 f"The judge cannot run on {compute[:40]!r}: {str(error).splitlines()[0][:200]}",
                 next_step="--compute cpu, or cuda:N of a GPU that this torch can use",
             ) from error
+        # Of the model's own settings only where an answer ends: others (penalties, beams) bend the probabilities.
+        own = self.model.generation_config
+        ends = {name: getattr(own, name, None) for name in ("eos_token_id", "pad_token_id", "bos_token_id")}
+        self.model.generation_config = transformers.GenerationConfig(
+            do_sample=False, max_new_tokens=max_new_tokens, **ends
+        )
         self.tokenizer = getattr(self.processor, "tokenizer", self.processor)
         ratings = {str(label) for label in range(1, levels + 1)}
         # Every spelling of a rating: "4", " 4", "▁4".
@@ -77,14 +83,7 @@ class LocalJudge(Judge):
             )
 
     def _inputs(self, prompt: str, images: Sequence[Path]) -> Any:
-        from PIL import Image
-
-        pictures = []
-        for image in images:
-            try:
-                pictures.append(Image.open(image).convert("RGB"))
-            except (OSError, ValueError, Image.DecompressionBombError) as error:
-                raise InputError(f"The image cannot be read: {error}."[:300], where=str(image)) from error
+        pictures = [open_picture(image) for image in images]
         if getattr(self.processor, "chat_template", None):
             content: list[dict[str, str]] = [{"type": "image"} for _ in pictures]
             content.append({"type": "text", "text": prompt})
@@ -106,17 +105,23 @@ class LocalJudge(Judge):
             kept.append(torch.log_softmax(scores[0].float(), dim=-1)[ids].cpu())
             return scores
 
-        with torch.inference_mode():
-            generated = self.model.generate(
-                **inputs,
-                do_sample=False,
-                # What a model's own configuration may set, and what would bend the probabilities.
-                repetition_penalty=1.0,
-                no_repeat_ngram_size=0,
-                max_new_tokens=self.max_new_tokens,
-                logits_processor=[keep],
-            )
+        try:
+            with torch.inference_mode():
+                generated = self.model.generate(**inputs, logits_processor=[keep])
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise RunFailedError(
+                f"The judge failed: {type(error).__name__}: {str(error)[:300]}",
+                where=self.name,
+                next_step="mend the cause and give the same command again: what was answered is kept",
+            ) from error
         new = generated[0, -len(kept) :].tolist() if kept else []
         tokens = self.tokenizer.convert_ids_to_tokens(new)
         alternatives = [dict(zip(self._ids, step.tolist(), strict=True)) for step in kept]
         return Answer([str(token) for token in tokens], alternatives)
+
+
+def _dtype(torch: Any, compute: str) -> Any:
+    """As `argus-edge eval`: bfloat16 on a GPU that has it, since some judges overflow in float16."""
+    if not compute.startswith("cuda"):
+        return torch.float32
+    return torch.bfloat16 if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else torch.float16

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from argus_edge.artifacts import host_errors, write_text
-from argus_edge.judge.asking.base import Answer, Judge
+from argus_edge.artifacts import host_errors, sha256_file, write_text
+from argus_edge.judge.asking.base import Answer, ItemRefusedError, Judge
 from argus_edge.judge.asking.items import Item, fill_prompt
 from argus_edge.judge.asking.position import find_score, rating_logprobs
 from argus_edge.judge.scale import Scale
@@ -22,6 +22,8 @@ from argus_edge.text import safe_cell
 __all__ = ["ask_all", "finish", "read_answer", "responses_text", "run_summary", "table_text"]
 
 UNREADABLE = -1
+# So many refusals and not one answer: it is the judge, not the items.
+_REFUSALS = 3
 
 
 def read_answer(answer: Answer, scale: Scale) -> dict[str, Any]:
@@ -46,9 +48,11 @@ def read_answer(answer: Answer, scale: Scale) -> dict[str, Any]:
     return {"judge_score": found.score, "logprobs": logs, "found_by": found.how, "note": "; ".join(notes)}
 
 
-def _fingerprint(judge: str, template: str, scale: Scale, items: Sequence[Item]) -> str:
-    parts = [judge, template, str(scale), *(f"{i.id}\0{i.question}\0{i.answer}\0{i.images}" for i in items)]
-    return hashlib.sha256("\x1e".join(parts).encode()).hexdigest()
+def _key(judge: str, template: str, scale: Scale, item: Item) -> str:
+    """Name an answer by all that it depends on."""
+    images = [sha256_file(image) for image in item.images]
+    parts = [judge, template, str(scale), item.id, item.question, item.answer, images]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def ask_all(
@@ -61,56 +65,72 @@ def ask_all(
 ) -> list[dict[str, Any]]:
     """Ask about every item, keeping a journal beside ``out`` from which an interrupted run goes on.
 
+    An item that the judge cannot be asked about is recorded as unreadable, with the reason, and the others are asked.
+
     Returns
     -------
     list of dict
         For each item what :func:`read_answer` gives, with the judge's text under ``text``.
+
+    Raises
+    ------
+    ArgusError
+        The judge fails, or takes none of the items.
     """
     journal = out.with_name(out.name + ".journal.jsonl")
-    fingerprint = _fingerprint(judge.name, template, scale, items)
-    done = _resume(journal, fingerprint)
+    with host_errors(journal):
+        keys = [_key(judge.name, template, scale, item) for item in items]
+        kept, whole = _resume(journal)
+    done = {key: kept[key] for key in keys if key in kept}
+    refused: dict[str, dict[str, Any]] = {}
     if done:
         say(f"going on from {journal}: {len(done)} of {len(items)} items are answered")
     started, asked = time.monotonic(), 0
     with host_errors(journal):
         journal.parent.mkdir(parents=True, exist_ok=True)
-        with journal.open("w", encoding="utf-8") as file:
-            # Written anew on resumption too: the last line of a run that was cut off may be half a line.
-            file.write(json.dumps({"fingerprint": fingerprint}) + "\n")
-            file.writelines(json.dumps({"id": key, "row": row}) + "\n" for key, row in done.items())
-            file.flush()
-            for number, item in enumerate(items):
-                if item.id in done:
+        with journal.open("a", encoding="utf-8") as file:
+            # Answers are only ever added, so that a kill loses none; the last line of one may be half a line.
+            file.write("" if whole else "\n")
+            for number, (key, item) in enumerate(zip(keys, items, strict=True)):
+                if key in done:
                     continue
-                answer = judge.ask(fill_prompt(template, item, scale.levels), item.images)
+                try:
+                    answer = judge.ask(fill_prompt(template, item, scale.levels), item.images)
+                except ItemRefusedError as error:
+                    refused[key] = _refusal(error)
+                    if not done and len(refused) == min(_REFUSALS, len(items)):
+                        raise
+                    say(f"item {item.id[:60]}: {error.what[:200]}")
+                    continue
                 row = {**read_answer(answer, scale), "text": answer.text}
-                done[item.id] = row
-                file.write(json.dumps({"id": item.id, "row": row}) + "\n")
+                done[key] = row
+                file.write(json.dumps({"key": key, "row": row}) + "\n")
                 file.flush()
                 asked += 1
                 if asked in (1, 10) or asked % 100 == 0:
                     rest = (time.monotonic() - started) / asked * (len(items) - len(done))
                     say(f"{number + 1} of {len(items)} items, about {rest:.0f} s to go")
-    return [done[item.id] for item in items]
+    return [done.get(key) or refused[key] for key in keys]
 
 
-def _resume(journal: Path, fingerprint: str) -> dict[str, dict[str, Any]]:
-    """Return the rows of an earlier run of the same judge, prompt and items."""
+def _refusal(error: ItemRefusedError) -> dict[str, Any]:
+    note = " ".join(f"not judged: {error.what}".split())[:300]
+    return {"judge_score": UNREADABLE, "logprobs": None, "found_by": "", "note": note, "text": ""}
+
+
+def _resume(journal: Path) -> tuple[dict[str, dict[str, Any]], bool]:
+    """Return the answers of earlier runs by their key, and whether the journal ends with a whole line."""
     if not journal.is_file():
-        return {}
-    done: dict[str, dict[str, Any]] = {}
-    for index, line in enumerate(journal.read_text(encoding="utf-8").splitlines()):
+        return {}, True
+    text = journal.read_text(encoding="utf-8", errors="replace")
+    kept: dict[str, dict[str, Any]] = {}
+    for line in text.split("\n"):
         try:
             entry = json.loads(line)
-            if index == 0:
-                if entry.get("fingerprint") != fingerprint:
-                    return {}
-            else:
-                done[str(entry["id"])] = dict(entry["row"])
-        except (ValueError, KeyError, TypeError, AttributeError):
-            # The last line of a run that was cut off.
-            break
-    return done
+            kept[str(entry["key"])] = dict(entry["row"])
+        except (ValueError, KeyError, TypeError):
+            continue  # the last line of a run that was cut off
+    return kept, text.endswith("\n") or not text
 
 
 def table_text(judge: str, items: Sequence[Item], rows: Sequence[dict[str, Any]], scale: Scale) -> str:

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
-import mimetypes
 import os
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from argus_edge.errors import DeviceUnreachableError, RunFailedError, UsageError
-from argus_edge.judge.asking.base import Answer, Judge
+from argus_edge.judge.asking.base import Answer, ItemRefusedError, Judge
+from argus_edge.judge.asking.pictures import encode_picture
 
 __all__ = ["KEY_VARIABLES", "ServerJudge"]
 
 KEY_VARIABLES = ("ARGUS_EDGE_JUDGE_KEY", "OPENAI_API_KEY")
 _MAX_REPLY = 64 << 20
 _RETRIES = 4
+# The request itself is at fault: too long, an image of a kind or size that the model does not take.
+_REFUSED = (400, 413, 415, 422)
+_NEXT_STEPS = {
+    401: f"for a key set {KEY_VARIABLES[0]}",
+    403: f"for a key set {KEY_VARIABLES[0]}",
+    404: "check the address (it ends in /v1) and --judge, the model's name there",
+}
+_LATER = "see the server's log, then give the same command again: what was answered is kept"
 
 
 class ServerJudge(Judge):
@@ -39,10 +48,19 @@ class ServerJudge(Judge):
         Alternatives asked for at each token; ratings below them are recorded as −infinity.
     timeout
         Seconds for one answer.
+    say
+        Told when the server is asked again.
     """
 
     def __init__(
-        self, name: str, server: str, *, max_new_tokens: int = 512, top_logprobs: int = 20, timeout: float = 300
+        self,
+        name: str,
+        server: str,
+        *,
+        max_new_tokens: int = 512,
+        top_logprobs: int = 20,
+        timeout: float = 300,
+        say: Callable[[str], None] = lambda message: None,
     ) -> None:
         parts = urllib.parse.urlsplit(server)
         if parts.scheme not in ("http", "https") or not parts.netloc:
@@ -51,6 +69,7 @@ class ServerJudge(Judge):
         self.name = name
         self.url = (base if base.endswith("/v1") else base + "/v1") + "/chat/completions"
         self.max_new_tokens, self.top_logprobs, self.timeout = max_new_tokens, top_logprobs, timeout
+        self._say = say
         self._key = next((os.environ[variable] for variable in KEY_VARIABLES if os.environ.get(variable)), None)
 
     def ask(self, prompt: str, images: Sequence[Path]) -> Answer:
@@ -60,8 +79,10 @@ class ServerJudge(Judge):
         ------
         DeviceUnreachableError
             No connection after four tries.
+        ItemRefusedError
+            The server cannot take this request, or an image cannot be read.
         RunFailedError
-            The server refuses, or its reply has no log-probabilities.
+            The server fails, or its reply has no log-probabilities.
         """
         content: list[dict[str, Any]] = [
             {"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images
@@ -95,20 +116,27 @@ class ServerJudge(Judge):
                 return json.loads(data)
             except urllib.error.HTTPError as error:
                 if last or error.code not in (408, 425, 429, 500, 502, 503, 504):
-                    detail = error.read(2000).decode(errors="replace")[:500]
-                    raise RunFailedError(
-                        f"The server answered {error.code}: {detail}",
-                        where=self.url,
-                        next_step=f"for a key set {KEY_VARIABLES[0]}" if error.code in (401, 403) else None,
-                    ) from error
-            except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+                    what = f"The server answered {error.code}: {_start(error.read(2000))}"
+                    if error.code in _REFUSED:
+                        raise ItemRefusedError(what, where=self.url) from error
+                    next_step = _NEXT_STEPS.get(error.code, _LATER)
+                    raise RunFailedError(what, where=self.url, next_step=next_step) from error
+                reason = f"it answered {error.code}"
+            except (OSError, http.client.HTTPException) as error:
+                reason = str(getattr(error, "reason", error)).strip() or type(error).__name__
                 if last:
-                    reason = getattr(error, "reason", error)
                     raise DeviceUnreachableError(
-                        f"The judge's server does not answer: {reason}.", where=self.url, next_step="is it running?"
+                        f"The judge's server does not answer: {reason}.",
+                        where=self.url,
+                        next_step="is it running? Then give the same command again: what was answered is kept",
                     ) from error
             except ValueError as error:
-                raise RunFailedError("The server's reply is not JSON.", where=self.url) from error
+                raise RunFailedError(
+                    f"The server's reply is not JSON: {_start(data)!r}",
+                    where=self.url,
+                    next_step="is this the address of an OpenAI-compatible chat API? It ends in /v1",
+                ) from error
+            self._say(f"the judge's server: {reason}; asking again ({attempt + 2} of {_RETRIES})")
             time.sleep(0.5 * 4**attempt)
         raise AssertionError("unreachable")
 
@@ -130,6 +158,10 @@ class ServerJudge(Judge):
         return Answer(tokens, alternatives)
 
 
+def _start(data: bytes) -> str:
+    return " ".join(data[:2000].decode(errors="replace").split())[:300]
+
+
 def _data_url(image: Path) -> str:
-    kind = mimetypes.guess_type(image.name)[0] or "image/jpeg"
-    return f"data:{kind};base64,{base64.b64encode(image.read_bytes()).decode()}"
+    kind, data = encode_picture(image)
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
