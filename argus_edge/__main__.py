@@ -18,6 +18,8 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         command()
+    except KeyboardInterrupt:
+        _leave()
     finally:
         if heard:
             signal.signal(signal.SIGINT, _leave)

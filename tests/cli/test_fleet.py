@@ -16,6 +16,8 @@ from tests.support.boards import boards
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 NULL = ("bench", "--runtime", "null")
+# Paced, since the harness alone has all its samples within a second.
+LONG = (*NULL, "--scenario", "paced", "--fps", "50", "--warmup", "1")
 PATIENCE_S = 280
 
 
@@ -99,7 +101,7 @@ def test_a_tag_and_an_inventory_of_its_own(lab, off):
 
 
 def test_one_ctrl_c_stops_every_run(lab):
-    process = lab.start(*NULL, "--device", "a,b", "--duration", "600")
+    process = lab.start(*LONG, "--device", "a,b", "--duration", "600")
     said_until(process, r"run \S+-a-.*run \S+-b-|run \S+-b-.*run \S+-a-")
     pressed = time.monotonic()
     process.send_signal(signal.SIGINT)
@@ -113,11 +115,27 @@ def test_one_ctrl_c_stops_every_run(lab):
     print(f"stopped after {took:.1f} s")
 
 
-def test_two_ctrl_c_leave_at_once_and_the_matrix_is_taken_up_again(lab):
-    command = (*NULL, "--device", "a,b", "--duration", "25", "--warmup", "1")
+def test_two_ctrl_c_leave_at_once_and_print_how_to_come_back(lab):
+    process = lab.start(*LONG, "--device", "a,b", "--duration", "600")
+    runs = re.findall(r"run (\S+) \(if", said_until(process, r"run \S+-a-.*run \S+-b-|run \S+-b-.*run \S+-a-"))
+    process.send_signal(signal.SIGINT)
+    said_until(process, "Ctrl-C again")
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    # What the first Ctrl-C had not stopped by then goes on, and it is told how to come back; and all can be finished.
+    for run in runs:
+        assert run in said
+    assert "finish with: argus-edge bench" in said
+    for run in lab.runs_on("a") + lab.runs_on("b"):
+        lab.run("runs", "stop", run, code=None)
+
+
+def test_a_host_that_goes_detaches_and_the_matrix_is_taken_up_again(lab):
+    command = (*LONG, "--device", "a,b", "--duration", "20")
     process = lab.start(*command)
     said_until(process, r"run \S+-a-.*run \S+-b-|run \S+-b-.*run \S+-a-")
-    # A host that dies, or leaves at once, is the same to the boards.
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=PATIENCE_S)
     left = lab.runs_on("a") + lab.runs_on("b")
@@ -128,7 +146,7 @@ def test_two_ctrl_c_leave_at_once_and_the_matrix_is_taken_up_again(lab):
 
 
 def test_a_busy_board_says_whose_it_is_or_is_queued_for(lab):
-    first = lab.start(*NULL, "--device", "a", "--duration", "600", "--warmup", "1")
+    first = lab.start(*LONG, "--device", "a", "--duration", "600")
     held = re.search(r"run (\S+) \(if this ends early", said_until(first, r"\(if this ends early"))[1]
     short = (*NULL, "--device", "a", "--duration", "0.1", "--warmup", "1")
     refused = lab.run(*short, code=3)

@@ -9,7 +9,7 @@ import sys
 import psutil
 import pytest
 
-ARGUS_EDGE = [sys.executable, "-c", "from argus_edge.cli.main import main; main()"]
+ARGUS_EDGE = [sys.executable, "-c", "from argus_edge.__main__ import main; main()"]
 COMMAND = [*ARGUS_EDGE, "bench", "--device", "local", "--runtime", "null"]
 PATIENCE_S = 120
 
@@ -72,6 +72,32 @@ def on_device(tmp_path):
 def left(tmp_path):
     runs = tmp_path / ".cache" / "argus-edge" / "runs"
     return sorted(path.name for path in runs.iterdir()) if runs.is_dir() else []
+
+
+@pytest.mark.parametrize("module", ["argus_edge.cli.main", "argus_edge.store.records"])
+def test_ctrl_c_while_modules_are_imported_leaves_no_traceback(tmp_path, module):
+    program = f"""
+import os, signal, sys
+
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Press())
+from argus_edge.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, "runs", "list"],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 130
+    assert done.stderr.strip() == "interrupted"
 
 
 @pytest.mark.slow
