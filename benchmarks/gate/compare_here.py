@@ -53,19 +53,27 @@ def main() -> None:
     trials = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ARGUS_EDGE_STORE"] = f"sqlite:///{folder}/runs.db"
-        from argus_edge.api import bench
+        from argus_edge.bench.drive import bench, prepare
+        from argus_edge.bench.request import make_request
+        from argus_edge.devices.inventory import Inventory
         from argus_edge.errors import ArgusError
         from argus_edge.gate.compare import compare_reports
         from argus_edge.reports import Found
         from argus_edge.schema.bench import BenchReport
+        from argus_edge.store.records import Store
 
         plain = chain(PRODUCTS, Path(folder, "plain", "chain.onnx"))
         slow = chain(round(1.1 * PRODUCTS), Path(folder, "slow", "chain.onnx"))
+        how = {"duration": WINDOW_S, "warmup": WARMUP_CALLS, "threads": 1}
+        prepared = {path: prepare(make_request(str(path), **how)) for path in (plain, slow)}
         models = {"baseline": plain, "same": plain, "slower": slow}
+        here, store = Inventory().get("local"), Store()
 
         def measure(side: str) -> Found[BenchReport]:
-            report = bench(models[side], duration=WINDOW_S, warmup=WARMUP_CALLS, threads=1)
-            return Found(Path(f"{side}.json"), "", report)
+            outcome = bench(prepared[models[side]], here, store)
+            if outcome.error is not None:
+                raise outcome.error
+            return Found(Path(f"{side}.json"), "", outcome.report)
 
         begun = time.monotonic()
         outcomes: dict[str, Counter[str]] = {"slower": Counter(), "same": Counter()}
