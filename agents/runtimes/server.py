@@ -8,6 +8,7 @@ import base64
 import json
 from array import array
 from random import Random
+from time import monotonic, sleep
 
 from ..home import Fault
 from .base import BaseRuntime
@@ -21,6 +22,9 @@ VOCABULARY = (
 INSTRUCTION = "Write a long story with these words. Do not stop early."
 MARK = "@@words@@"
 CALIBRATIONS = 3
+# What a server answers while it loads its model, and how often it is asked.
+LOADING = 503
+LOOK_AGAIN_S = 0.5
 KINDS = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"RIFF": "webp", b"GIF8": "gif"}
 # What servers know beside the protocol: go on until the length is reached. Left out where it is refused.
 EXTRAS = {"ignore_eos": True}
@@ -68,7 +72,7 @@ class Runtime(BaseRuntime):
     def load(self):
         """Find the server, its model and its processes, and the number of words that make the prompt."""
         self._address = self._chat.Address(self._target["url"], float(self._target.get("timeout_s", 300.0)))
-        status, document, name, here = self._address.ask("GET", "/models")
+        status, document, name, here = self._ready()
         wanted = self._target.get("model")
         if status != 200 and not (status in (404, 405, 501) and wanted):
             raise self._chat.said(status, document, "/models")
@@ -85,6 +89,15 @@ class Runtime(BaseRuntime):
         self._images = [data_url(path) for path in self._target.get("images") or []]
         self._extras = True
         self._calibrate()
+
+    def _ready(self):
+        """Ask for the models; wait for a server that is still loading its own."""
+        end = monotonic() + float(self._target.get("timeout_s", 300.0))
+        while True:
+            answer = self._address.ask("GET", "/models")
+            if answer[0] != LOADING or monotonic() > end:
+                return answer
+            sleep(LOOK_AGAIN_S)
 
     def _find(self):
         from .. import listening

@@ -11,6 +11,7 @@ import pytest
 
 from argus_edge.agents import chat, listening
 from argus_edge.agents.home import Fault
+from argus_edge.agents.runtimes import server
 from argus_edge.agents.runtimes.server import Runtime
 from tests.support.chat_server import FIRST_S, OVERHEAD, TOKEN_S, served_elsewhere, serving
 
@@ -142,6 +143,16 @@ def test_a_server_that_hangs_is_left() -> None:
         made = runtime(url, timeout_s=0.3)
         with pytest.raises(Fault, match="silent"):
             call(made)
+
+
+def test_a_server_that_still_loads_is_waited_for(monkeypatch) -> None:
+    with serving("loading") as (url, _):
+        made = runtime(url)
+    assert made.figures["served_model"] == "tiny-vlm"
+    moments = iter([0.0, 1000.0])
+    monkeypatch.setattr(server, "monotonic", lambda: next(moments))
+    with serving("loading") as (url, _), pytest.raises(Fault, match="Loading model"):
+        runtime(url)
 
 
 def test_a_server_that_is_off() -> None:

@@ -8,6 +8,7 @@ from argus_edge.bench.samples import decode
 from argus_edge.bench.serving import made_up, pictures
 from argus_edge.errors import InputError, RunFailedError, UsageError
 from tests.support.chat_server import FIRST_S, TOKEN_S, served_elsewhere, serving
+from tests.support.llama import serving_smollm2
 
 
 def prepared(url, model=None, **how):
@@ -39,6 +40,23 @@ def test_a_served_model(entry, store):
     assert measurement.memory_headline.bytes > ballast
     assert report.headline == "server"
     assert report.summary["tokens_per_s"].value == written.tokens_per_s.value
+
+
+@pytest.mark.slow
+def test_llama_cpps_own_server(entry, store):
+    with serving_smollm2() as (url, _):
+        report = bench(prepared(url, prompt_tokens=48, warmup=1), entry, store).report
+    (measurement,) = report.measurements
+    written = measurement.generation
+    assert measurement.state == "done"
+    assert "smollm2" in report.model.name.lower()
+    assert written.output_tokens == 8
+    # Words of this vocabulary are a token each, or nearly.
+    assert abs(written.prompt_tokens - 48) <= 8
+    assert written.inter_token.value < written.ttft.value
+    # The weights (98 MB) are mapped and resident.
+    assert measurement.memory_headline.bytes > 98e6
+    assert measurement.memory_headline.memory_kind == "server-tree"
 
 
 def test_a_server_that_writes_less_than_asked(entry, store):

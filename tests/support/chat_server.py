@@ -35,6 +35,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path != "/v1/models" or self.fault == "no-models":
             return self.answer(404, {"detail": "Not Found"})
+        if self.fault == "loading" and len(self.seen) < 2:
+            self.seen.append({})
+            return self.answer(503, {"error": {"message": "Loading model"}})
         if self.fault == "key":
             return self.answer(401, {"error": {"message": "no key"}})
         if self.fault == "html":
