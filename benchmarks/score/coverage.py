@@ -1,6 +1,6 @@
 """Coverage of the score's 95 % intervals on made-up cohorts whose truth is known.
 
-    python benchmarks/score/coverage.py [REPEATS]
+    python benchmarks/score/coverage.py [REPEATS] [judged]     # judged: those settings alone, the others are kept
 
 Each repeat draws images for every dataset, computes the intervals as `argus-edge score` does, and asks whether they
 hold the truth. In the judged settings the captioning cells are a judge's ratings of 1,000 answers, of which so many are
@@ -132,18 +132,25 @@ def shares(name: str, outcomes: list[dict[str, bool]]) -> dict[str, float]:
 
 
 def main() -> None:
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    rng = np.random.default_rng(20)
-    results = {}
-    for name, (truth, images, kept) in SETTINGS.items():
-        outcomes = [simulate(np.array(truth), images, kept, rng) for _ in range(repeats)]
-        results[name] = shares(name, outcomes)
+    repeats = next((int(word) for word in sys.argv[1:] if word.isdigit()), 1000)
+    path = Path(__file__).with_suffix(".json")
+    document = {"replicates": REPLICATES, "level": 0.95}
+    if "judged" in sys.argv[1:]:
+        document = json.loads(path.read_text())
+    else:
+        rng = np.random.default_rng(20)
+        found = {}
+        for name, (truth, images, kept) in SETTINGS.items():
+            found[name] = shares(name, [simulate(np.array(truth), images, kept, rng) for _ in range(repeats)])
+        document |= {"repeats": repeats, "coverage": found}
+    rng = np.random.default_rng(21)
+    found = {}
     for name, (setting, labels, skill) in JUDGED.items():
         truth, images, kept = SETTINGS[setting]
         outcomes = [simulate(np.array(truth), images, kept, rng, (labels, skill)) for _ in range(repeats)]
-        results[name] = shares(name, outcomes)
-    document = {"repeats": repeats, "replicates": REPLICATES, "level": 0.95, "coverage": results}
-    Path(__file__).with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")
+        found[name] = shares(name, outcomes)
+    document |= {"judged_repeats": repeats, "judged": found}
+    path.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":
