@@ -277,19 +277,21 @@ def make_whole(
     scenario, warmup = options.scenario, options.warmup
     if whole.generation is not None:
         scenario, warmup = writing(scenario, warmup, model.name)
-    return Part(
-        name=END_TO_END,
-        repeat=repeat,
-        runtime=runtime,
-        provider=provider,
-        format=model.format,
-        pipeline=whole.pipeline(components, paths),
-        preprocess=whole.preparation if repeat == 0 else None,
-        threads=options.threads,
-        inputs=placed[END_TO_END].inputs,
-        scenario=scenario,
-        warmup=warmup,
-        options=dict(options.runtime_options),
+    return Part.model_validate(
+        {
+            "name": END_TO_END,
+            "repeat": repeat,
+            "runtime": runtime,
+            "provider": provider,
+            "format": model.format,
+            "pipeline": whole.pipeline(components, paths),
+            "preprocess": whole.preparation if repeat == 0 else None,
+            "threads": options.threads,
+            "inputs": placed[END_TO_END].inputs,
+            "scenario": scenario,
+            "warmup": warmup,
+            "options": dict(options.runtime_options),
+        }
     )
 
 

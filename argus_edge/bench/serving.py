@@ -89,14 +89,14 @@ def served_of(model: str | None, options: Options) -> Served | None:
         usable = False
     if not usable or parts.username or len(options.url) > 2000:
         raise UsageError(f"Cannot read --url {options.url[:200]!r}.", next_step="e.g. http://127.0.0.1:8080/v1")
-    useless = {
+    useless: dict[str, object] = {
         "--provider": options.provider,
         "--threads": options.threads,
         "--batch": options.batch if options.batch != 1 else None,
         "--profile-ops": options.profile_ops,
     }
-    for option, value in useless.items():
-        if value:
+    for option, asked in useless.items():
+        if asked:
             raise UsageError(f"{option} is the server's own to decide.", next_step="give it when you start the server")
     return Served(
         url=options.url,
