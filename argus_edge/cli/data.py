@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -59,8 +60,9 @@ def sample(out: str) -> None:
 
     The folder has the layout of a user's own images (docs/your-own-images.md), so it is an example of that, too.
     """
+    import os
     import shutil
-    from pathlib import Path
+    import tempfile
 
     from argus_edge.artifacts import host_errors
     from argus_edge.errors import UsageError
@@ -70,10 +72,15 @@ def sample(out: str) -> None:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError("The folder is not empty.", where=out, next_step="choose another --out")
     with host_errors(target):
-        target.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         files = sorted(path for path in sample_folder().iterdir() if path.suffix in (".jpg", ".jsonl", ".md"))
-        for path in files:
-            shutil.copyfile(path, target / path.name)
+        # Whole or not at all: a disk that is full half-way leaves nothing.
+        with tempfile.TemporaryDirectory(prefix=".sample-", dir=target.parent) as made:
+            folder = Path(made) / "sample"
+            folder.mkdir()
+            for path in files:
+                shutil.copyfile(path, folder / path.name)
+            os.replace(folder, target)
     click.echo(f"{out}: {sum(path.suffix == '.jpg' for path in files)} photographs, data.jsonl, LICENCES.md")
     say(f"next: argus-edge eval MODEL --data mine={out} --out runs/first")
 
@@ -103,8 +110,11 @@ def _describe(finding: DatasetCheck) -> str:
     lines = [f"{finding.name} ({finding.folder}): {'good' if finding.ok else 'NOT COMPLETE'}"]
     if finding.images:
         lines.append(f"  split {finding.split}: {counts}; tasks: {', '.join(finding.tasks)}")
+    if not Path(finding.folder).is_dir():
+        lines.append("  there is no such folder")
     for requirement in finding.missing_files:
-        lines.append(f"  missing: {requirement.path} ({requirement.what}); from {requirement.source}")
+        place = requirement.source if requirement.source.startswith("see ") else f"from {requirement.source}"
+        lines.append(f"  missing: {requirement.path} ({requirement.what}); {place}")
     if finding.missing_images:
         shown = ", ".join(finding.missing_images[:_SHOWN])
         lines.append(f"  {len(finding.missing_images)} image(s) missing: {shown}{_more(len(finding.missing_images))}")

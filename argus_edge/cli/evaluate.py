@@ -121,7 +121,7 @@ def evaluate(
     import re
     from pathlib import Path
 
-    from argus_edge.errors import MissingDependencyError, UsageError
+    from argus_edge.errors import InterruptedRunError, MissingDependencyError, UsageError
 
     try:
         import PIL.Image
@@ -172,7 +172,14 @@ def evaluate(
         revision=revision,
         features=Path(features) if features else None,
     )
-    report = run(resolved, settings, prompts, say)
+    try:
+        report = run(resolved, settings, prompts, say)
+    except KeyboardInterrupt as error:
+        raise InterruptedRunError(
+            "Interrupted; what was done is kept.",
+            where=str(folder),
+            next_step="give the same command again: it goes on where it was",
+        ) from error
     _record(report)
     if json_path:
         emit_json(dump_artifact(report), json_path)
@@ -213,7 +220,7 @@ def print_evaluation(report: EvalReport) -> None:
             cell.dataset,
             cell.task,
             f"[bold]{cell.headline}[/bold]",
-            f"{cell.clean.headline:.4f}",
+            _figure(cell.clean.headline),
             chance,
             _or_dash(mean),
         )
@@ -223,7 +230,7 @@ def print_evaluation(report: EvalReport) -> None:
                 "",
                 "",
                 metric_name,
-                f"{metric.value:.4f}",
+                _figure(metric.value),
                 _interval(metric),
                 _or_dash(sum(values) / len(values) if values else None),
             )
@@ -234,7 +241,7 @@ def print_evaluation(report: EvalReport) -> None:
     names = {"P": "capability", "CDC": "consistency", "RR": "robustness"}
     for key, value in parts.items():
         reason = f"none: {summary.reasons.get(key, '')}"
-        console.print(f"{names[key]} ({key}): {reason if value is None else f'{value:.4f}'}")
+        console.print(f"{names[key]} ({key}): {reason if value is None else _figure(value)}")
     for skipped in report.skipped:
         console.print(f"left out: {skipped.what}: {skipped.reason}")
     for dataset in report.datasets:
@@ -249,4 +256,9 @@ def _interval(metric: Metric) -> str:
 
 
 def _or_dash(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+    return "–" if value is None else _figure(value)
+
+
+def _figure(value: float) -> str:
+    """Four places; what would show as 0 and is not shows its size: a robustness is a ratio of two of these."""
+    return f"{value:.4f}" if value == 0 or abs(value) >= 5e-5 else f"{value:.1e}"

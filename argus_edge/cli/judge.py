@@ -120,7 +120,7 @@ def run(
     from pathlib import Path
 
     from argus_edge.artifacts import read_file, write_text
-    from argus_edge.errors import UsageError
+    from argus_edge.errors import InterruptedRunError, UsageError
     from argus_edge.judge.asking import BACKENDS
     from argus_edge.judge.asking.items import DEFAULT_PROMPT, read_items
     from argus_edge.judge.asking.run import ask_all, finish, responses_text, run_summary, table_text
@@ -141,7 +141,14 @@ def run(
     else:
         judge_backend = BACKENDS["local"](model, wanted.levels, compute=compute, max_new_tokens=max_new_tokens)
     say(f"asking {judge_backend.name} about {len(asked)} item(s)")
-    rows = ask_all(judge_backend, asked, template, wanted, Path(out), say)
+    try:
+        rows = ask_all(judge_backend, asked, template, wanted, Path(out), say)
+    except KeyboardInterrupt as error:
+        raise InterruptedRunError(
+            "Interrupted; the answers so far are kept.",
+            where=f"{out}.journal.jsonl",
+            next_step="give the same command again: it goes on where it was",
+        ) from error
     if responses:
         write_text(responses, responses_text(asked, rows))
     finish(Path(out), table_text(judge_backend.name, asked, rows, wanted))

@@ -38,7 +38,7 @@ def prepare(
     store: Store,
     split: str | None = None,
     limit: int | None = None,
-    idf: Path | None = None,
+    frequencies: DocumentFrequencies | None = None,
     threads: int,
     say: Callable[[str], None],
 ) -> Prepared:
@@ -48,8 +48,8 @@ def prepare(
     ----------
     limit
         Only the first so many images of the split. CIDEr's document frequencies are still the whole split's.
-    idf
-        File of document frequencies to use in their place.
+    frequencies
+        Others to use in their place.
 
     Raises
     ------
@@ -91,12 +91,10 @@ def prepare(
         image_ids=[ref.id for ref in kept.images],
         broken=broken,
     )
-    return Prepared(Content(kept, hashes), info, _frequencies(whole, idf))
+    return Prepared(Content(kept, hashes), info, frequencies or _frequencies(whole))
 
 
-def _frequencies(whole: Dataset, idf: Path | None) -> DocumentFrequencies | None:
-    if idf is not None:
-        return DocumentFrequencies.load(idf)
+def _frequencies(whole: Dataset) -> DocumentFrequencies | None:
     references = [captions for captions in whole.captions if captions]
     return DocumentFrequencies.from_references(references) if len(references) >= MINIMUM_IMAGES else None
 

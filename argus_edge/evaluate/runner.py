@@ -19,7 +19,8 @@ from argus_edge.errors import InputError, UsageError
 from argus_edge.evaluate.backends import BACKENDS, BackendOptions
 from argus_edge.evaluate.conditions import Condition, conditions_of
 from argus_edge.evaluate.content import Prepared, prepare
-from argus_edge.evaluate.metrics import REPLICATES, image_weights
+from argus_edge.evaluate.datasets import DATASETS
+from argus_edge.evaluate.metrics import REPLICATES, DocumentFrequencies, image_weights
 from argus_edge.evaluate.models.resolve import Resolved
 from argus_edge.evaluate.progress import Progress, pilots_first
 from argus_edge.evaluate.prompts import Prompts
@@ -83,14 +84,30 @@ def evaluate(
     Raises
     ------
     UsageError
-        ``settings.out`` holds another evaluation.
+        ``settings.out`` holds another evaluation, or a dataset is spoken of that is not among the data.
     InputError
         Nothing of what the datasets ask can be done by the model.
     RunFailedError
         The model fails.
     """
+    _check_names(settings)
     with _claimed(settings.out):
         return _evaluate(model, settings, prompts, say)
+
+
+def _check_names(settings: Settings) -> None:
+    """Raise where an option is about a dataset that is not evaluated: passed over, it would be missed in the report."""
+    optional = [name for name in DATASETS if getattr(DATASETS[name], "optional_tasks", ())]
+    for option, names, known in (
+        ("--split", settings.splits, list(settings.data)),
+        ("--with", settings.optional, [name for name in optional if name in settings.data]),
+    ):
+        for name in names:
+            if name not in known:
+                what = f"{option} {name}: " + (
+                    "it has no optional cells" if name in settings.data else "it is not among the datasets of --data"
+                )
+                raise UsageError(f"{what}.", next_step=f"choose among {', '.join(known) or 'none'}")
 
 
 @contextlib.contextmanager
@@ -117,6 +134,7 @@ def _claimed(out: Path) -> Iterator[None]:
 def _evaluate(model: Resolved, settings: Settings, prompts: Prompts, say: Callable[[str], None]) -> EvalReport:
     store = Store(settings.cache or settings.out / "cache")
     threads = model.spec.threads
+    frequencies = DocumentFrequencies.load(settings.idf) if settings.idf else None
     prepared = {
         name: prepare(
             name,
@@ -124,7 +142,7 @@ def _evaluate(model: Resolved, settings: Settings, prompts: Prompts, say: Callab
             store=store,
             split=settings.splits.get(name),
             limit=settings.limit,
-            idf=settings.idf,
+            frequencies=frequencies,
             threads=threads,
             say=say,
         )
@@ -238,8 +256,11 @@ def _begin(model: Resolved, settings: Settings, job: Job, prepared: dict[str, Pr
     text = json.dumps(plan, indent=1, sort_keys=True, default=str)
     path = settings.out / "plan.json"
     if path.is_file():
-        found = json.loads(read_file(path))
-        created = found.pop("created", None)
+        try:
+            found = json.loads(read_file(path))
+            created = found.pop("created", None)
+        except (ValueError, AttributeError, TypeError):
+            created = None  # not a plan of ours
         if created and json.dumps(found, indent=1, sort_keys=True) == text:
             return datetime.fromisoformat(created)
         if (settings.out / REPORT_NAME).exists():
@@ -341,6 +362,7 @@ def _report(
         created=created,
         sources=[
             Source(name=model.name, sha256=model.sha256, revision=model.revision),
+            *([Source(name="features", sha256=model.features_sha256)] if model.features_sha256 else []),
             *(Source(name=each.info.name, sha256=each.info.sha256) for each in prepared.values()),
         ],
         model=ModelInfo(

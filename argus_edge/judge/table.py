@@ -258,10 +258,13 @@ def _levels(header: list[str], where: str) -> Scale:
     found = sorted(int(name[8:]) for name in header if name.startswith("logprob_") and name[8:].isdecimal())
     if found != list(range(1, len(found) + 1)) or not 2 <= len(found) <= MAX_LEVELS:
         names = ", ".join(f"logprob_{k}" for k in found[:20]) or "none"
+        apart = next((mark for mark in (";", "\t") if len(header) == 1 and mark in header[0]), None)
         raise InputError(
             f"Columns logprob_1 … logprob_K are needed, one for each rating; found: {names}.",
             where=where,
-            next_step="`argus-edge judge run` writes them",
+            next_step=f"the cells are separated by {apart!r}: save the file with commas"
+            if apart
+            else "`argus-edge judge run` writes them",
         )
     return Scale(len(found))
 

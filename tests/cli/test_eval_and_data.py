@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from argus_edge.cli.data import data
 from argus_edge.cli.evaluate import evaluate
 from argus_edge.cli.main import main
+from argus_edge.errors import HostError, InterruptedRunError
 
 pytest.importorskip("PIL")
 pytest.importorskip("pyarrow")
@@ -126,3 +127,42 @@ def test_prompts_that_do_not_hold_are_refused(tmp_path, text, message):
     (tmp_path / "prompts.yaml").write_text(text)
     with pytest.raises(InputError, match=message):
         load_prompts(tmp_path / "prompts.yaml")
+
+
+def test_a_sample_that_does_not_fit_leaves_nothing(tmp_path, monkeypatch):
+    import errno
+    import shutil
+
+    copied = []
+
+    def copy(source, target):
+        if len(copied) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device", str(target))
+        copied.append(target.write_bytes(source.read_bytes()))
+
+    monkeypatch.setattr(shutil, "copyfile", copy)
+    with pytest.raises(HostError, match="disk is full"):
+        CliRunner().invoke(data, ["sample", "--out", str(tmp_path / "sample")], catch_exceptions=False)
+    assert len(copied) == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_evaluation_says_how_to_go_on(tmp_path, monkeypatch):
+    from argus_edge.evaluate import runner
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("class Nothing:\n    def caption(self, images, prompt): ...\n")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(runner, "evaluate", interrupted)
+    with pytest.raises(InterruptedRunError) as caught:
+        CliRunner().invoke(evaluate, ["mine:Nothing", "--data", "sample", "--out", "out"], catch_exceptions=False)
+    assert "same command again" in caught.value.next_step
+
+
+def test_figures_that_are_nearly_nothing_do_not_show_as_nothing():
+    from argus_edge.cli.evaluate import _figure
+
+    assert [_figure(value) for value in (0.0, 2.3e-7, 0.12345)] == ["0.0000", "2.3e-07", "0.1235"]

@@ -123,7 +123,9 @@ def test_too_few_images_for_cider_say_so_with_a_way_out(painted, rule_models, tm
     (painted / "data.jsonl").write_text("\n".join(lines[:12]))
     with pytest.raises(InputError, match="too few") as caught:
         run("Talker", {"mine": painted}, tmp_path / "out")
+    assert caught.value.where == "captioning on mine"
     assert "--idf" in caught.value.next_step
+    assert "--tasks retrieval,reasoning" in caught.value.next_step
     from argus_edge.evaluate.metrics import DocumentFrequencies
 
     DocumentFrequencies.from_references([["a red wall"]] * 20).save(tmp_path / "idf.json.gz")
@@ -174,6 +176,41 @@ def test_another_evaluation_does_not_overwrite_a_finished_one(painted, rule_mode
     run("Colours", {"mine": painted}, tmp_path / "out")
     with pytest.raises(UsageError, match="something else"):
         run("Constant", {"mine": painted}, tmp_path / "out")
+
+
+def test_a_plan_that_cannot_be_read_is_no_plan(painted, rule_models, tmp_path):
+    run("Colours", {"mine": painted}, tmp_path / "out")
+    (tmp_path / "out" / "plan.json").write_text("[]")
+    with pytest.raises(UsageError, match="something else"):
+        run("Colours", {"mine": painted}, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"optional": ("vg",)}, "--with vg: it is not among the datasets"),
+        ({"optional": ("mine",)}, "--with mine: it has no optional cells"),
+        ({"splits": {"coco": "val"}}, "--split coco: it is not among the datasets"),
+    ],
+)
+def test_an_option_about_a_dataset_that_is_not_evaluated_is_not_passed_over(
+    painted, rule_models, tmp_path, settings, why
+):
+    with pytest.raises(UsageError, match=why):
+        run("Colours", {"mine": painted}, tmp_path / "out", **settings)
+    assert not (tmp_path / "out").exists()
+
+
+def test_document_frequencies_are_read_before_the_images(painted, rule_models, tmp_path):
+    said = []
+    with pytest.raises(InputError, match="Cannot read the file"):
+        evaluate(
+            resolve_model("rule_models:Talker", threads=1),
+            Settings(data={"mine": painted}, out=tmp_path / "out", idf=tmp_path / "none.json.gz"),
+            load_prompts(),
+            said.append,
+        )
+    assert said == []
 
 
 def test_pieces_are_shared_through_a_cache_of_ones_own(painted, rule_models, tmp_path):

@@ -140,3 +140,12 @@ def test_judges_that_cannot_be_joined(tmp_path):
 
 def test_many_lines_are_cut_short():
     assert name_lines(range(1, 14)) == "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 3 more"
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_spreadsheets_other_separator_is_named(tmp_path, mark):
+    path = tmp_path / "scores.csv"
+    path.write_text(f"logprob_1{mark}logprob_2\n-1{mark}-2\n")
+    with pytest.raises(InputError) as caught:
+        read_table(path)
+    assert f"separated by {mark!r}" in caught.value.next_step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
@@ -18,6 +20,7 @@ __all__ = [
     "Requirement",
     "parse_data_option",
     "read_dataset",
+    "readable",
     "sample_folder",
 ]
 
@@ -88,10 +91,11 @@ def parse_data_option(values: tuple[str, ...] | list[str]) -> dict[str, Path]:
 
 def _find_all(root: Path) -> dict[str, Path]:
     found = {}
-    for name, folders in FOLDER_NAMES.items():
-        present = [root / folder for folder in folders if (root / folder).is_dir()]
-        if present:
-            found[name] = present[0]
+    with readable(root):
+        for name, folders in FOLDER_NAMES.items():
+            present = [root / folder for folder in folders if (root / folder).is_dir()]
+            if present:
+                found[name] = present[0]
     if not found:
         raise InputError(
             "No dataset is found there.",
@@ -107,7 +111,21 @@ def read_dataset(name: str, folder: Path, *, split: str | None = None) -> Datase
     Raises
     ------
     InputError
-        The folder is not as published; the error says what is missing and where it comes from.
+        The folder may not be read, or is not as published; the error says what is missing and where it comes from.
     """
-    dataset: Dataset = DATASETS[name]().read(folder, name=name, split=split)
+    with readable(folder):
+        dataset: Dataset = DATASETS[name]().read(folder, name=name, split=split)
     return dataset
+
+
+@contextlib.contextmanager
+def readable(folder: Path) -> Iterator[None]:
+    """Turn an ``OSError`` from looking into a dataset's folder into an :class:`InputError`."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"The folder cannot be read: {error.strerror}.",
+            where=str(error.filename or folder),
+            next_step="check the path and its permissions",
+        ) from error

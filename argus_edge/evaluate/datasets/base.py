@@ -130,9 +130,10 @@ class Dataset:
 
 def missing_files_error(dataset: str, folder: Path, missing: Sequence[Requirement]) -> InputError:
     """Return the error that lists what a dataset's folder lacks and where it comes from."""
+    wrong = "The folder does not" if folder.is_dir() else "There is no such folder to"
     lines = "; ".join(f"{item.path} ({item.what})" for item in missing)
     return InputError(
-        f"The folder does not hold {dataset} as its authors publish it; missing: {lines}.",
+        f"{wrong} hold {dataset} as its authors publish it; missing: {lines}.",
         where=str(folder),
         next_step=f"get it from {missing[0].source}, then: argus-edge data check {dataset}={folder}",
     )

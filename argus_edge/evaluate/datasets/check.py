@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from argus_edge.evaluate.datasets import DATASETS, Requirement, read_dataset
+from argus_edge.evaluate.datasets import DATASETS, Requirement, read_dataset, readable
 from argus_edge.evaluate.datasets.index import dataset_sha256, inspect_images
 
 __all__ = ["DatasetCheck", "check_dataset"]
@@ -54,7 +54,8 @@ def check_dataset(
     InputError
         The annotations are there but not as published. (What is missing is a finding, not an error.)
     """
-    lacking = tuple(DATASETS[name]().missing(folder))
+    with readable(folder):
+        lacking = tuple(DATASETS[name]().missing(folder))
     if any(not requirement.path.endswith("/") for requirement in lacking):
         return DatasetCheck(name, str(folder), split or "", 0, 0, 0, (), lacking, (), (), None)
     dataset = read_dataset(name, folder, split=split)

@@ -174,7 +174,9 @@ def _read_csv(file: Any) -> Iterator[tuple[int, dict[str, Any] | _LineError]]:
     reader = csv.DictReader(file)
     header = reader.fieldnames or []
     if "image" not in [str(name).strip() for name in header]:
-        yield 1, _LineError(f"the first line must name the columns, among them image; found {str(header)[:80]}")
+        apart = next((mark for mark in (";", "\t") if mark in "".join(header)), None)
+        hint = f"; the fields are separated by {apart!r}: save it with commas" if apart else ""
+        yield 1, _LineError(f"the first line must name the columns, among them image; found {str(header)[:80]}{hint}")
         return
     while True:
         # A quoted field may span lines: the row is named by the line where it starts.

@@ -22,6 +22,7 @@ class VisualGenome:
     """The three JSON files of the release, the images, and DenseCap's split."""
 
     name = "vg"
+    optional_tasks = ("reasoning",)
     requirements = (
         Requirement("image_data.json", "images", _HOME),
         Requirement("region_descriptions.json", "regions, used as captions", _HOME),
@@ -62,7 +63,7 @@ class VisualGenome:
             images=tuple(ImageRef(id=str(image_id), path=str(_image_path(root, image_id))) for image_id in ids),
             captions=_regions(root / "region_descriptions.json", index),
             questions=_questions(root / "question_answers.json", index),
-            optional_tasks=("reasoning",),
+            optional_tasks=self.optional_tasks,
         )
 
 

@@ -42,9 +42,10 @@ class RegionFeatures:
         self._path = path
         try:
             self._arrays = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, zipfile.BadZipFile) as error:
+            self._arrays.files  # noqa: B018 - a lone .npy has none
+        except (OSError, ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(
-                f"The features are not an .npz file: {error}.", where=path, next_step="see docs/eval.md, LXMERT"
+                "The features are not an .npz file.", where=path, next_step="see docs/eval.md, LXMERT"
             ) from error
 
     def get(self, image_id: str) -> tuple[Array, Array]:

@@ -14,6 +14,7 @@ from argus_edge.artifacts import sha256_file
 from argus_edge.bundles import MANIFEST, is_bundle, read_bundle
 from argus_edge.errors import InputError, MissingDependencyError, UsageError
 from argus_edge.evaluate.models.base import ModelSpec
+from argus_edge.evaluate.models.regions import RegionFeatures
 from argus_edge.evaluate.models.user_class import class_sha256, find_class, is_class
 
 __all__ = ["Resolved", "resolve_model"]
@@ -35,6 +36,7 @@ class Resolved:
     revision: str | None = None
     source_id: str | None = None
     bundle_sha256: str | None = None
+    features_sha256: str | None = None
 
 
 def resolve_model(
@@ -53,7 +55,8 @@ def resolve_model(
     UsageError
         No such compute device or type.
     InputError
-        No such model, a bundle of another format, or one with random weights: capability cannot be measured on those.
+        No such model, an LXMERT without its features, a bundle of another format, or one with random weights:
+        capability cannot be measured on those.
     """
     if not _COMPUTE.fullmatch(compute):
         raise UsageError(f"Unknown compute device {compute!r}.", next_step="cpu, cuda or cuda:N")
@@ -70,7 +73,11 @@ def resolve_model(
         )
     else:
         found = _torch(reference, compute, dtype, threads, revision)
-    return _with_features(found, features) if features is not None else found
+    if features is not None:
+        found = _with_features(found, features)
+    if found.spec.family == "lxmert":
+        RegionFeatures(found.spec.features, found.name)  # missed before anything is read, not after
+    return found
 
 
 def _class(reference: str, compute: str, threads: int) -> Resolved:
@@ -176,6 +183,7 @@ def _local_folder(location: str, revision: str | None) -> Path:
 def _with_features(found: Resolved, features: Path) -> Resolved:
     if not features.is_file():
         raise InputError("No such file of features.", where=str(features), next_step="see docs/eval.md, LXMERT")
-    combined = hashlib.sha256(f"{found.spec.sha256} {sha256_file(features)}".encode()).hexdigest()
+    own = sha256_file(features)
+    combined = hashlib.sha256(f"{found.spec.sha256} {own}".encode()).hexdigest()
     fields = {**vars(found.spec), "sha256": combined, "features": str(features.resolve())}
-    return Resolved(**{**vars(found), "spec": ModelSpec(**fields)})
+    return Resolved(**{**vars(found), "spec": ModelSpec(**fields), "features_sha256": own})

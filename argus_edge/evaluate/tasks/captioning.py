@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argus_edge.errors import InputError
 from argus_edge.evaluate.conditions import Condition
 from argus_edge.evaluate.metrics import CaptionReferences, interval_of_bleu, interval_of_ratio
 from argus_edge.evaluate.models.base import MAX_CAPTION_TOKENS
@@ -37,9 +38,15 @@ class Captioning:
         self._job, self._dataset = setting.job, setting.dataset
         self._data = setting.job.contents[setting.dataset].dataset
         self._captioned = np.array([bool(captions) for captions in self._data.captions])
-        self._references = CaptionReferences(
-            [captions for captions in self._data.captions if captions], setting.frequencies
-        )
+        try:
+            self._references = CaptionReferences(
+                [captions for captions in self._data.captions if captions], setting.frequencies
+            )
+        except InputError as error:
+            others = ", or leave captioning out: --tasks retrieval,reasoning"
+            raise InputError(
+                error.what, where=f"captioning on {setting.dataset}", next_step=(error.next_step or "") + others
+            ) from error
         self.facts = CellFacts(
             method=f"greedy generation, at most {MAX_CAPTION_TOKENS} tokens",
             headline="mean of BLEU-4 and CIDEr/1.5 (at most 1)",

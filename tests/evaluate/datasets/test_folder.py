@@ -8,6 +8,7 @@ import pytest
 
 from argus_edge.errors import InputError
 from argus_edge.evaluate.datasets import read_dataset
+from argus_edge.evaluate.datasets.check import check_dataset
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -118,6 +119,30 @@ def test_a_folder_without_one_good_table(folder, files, message):
         (folder / name).write_text(text)
     with pytest.raises(InputError, match=message):
         read(folder)
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_spreadsheets_other_separator_is_named(folder, mark):
+    (folder / "data.csv").write_text(f"image{mark}captions\na.png{mark}one\n")
+    with pytest.raises(InputError, match="separated by") as caught:
+        read(folder)
+    assert repr(mark) in caught.value.what
+
+
+def test_a_folder_that_is_not_there_or_may_not_be_read(folder, tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="No such folder"):
+        read_dataset("mine", tmp_path / "none")
+    with pytest.raises(InputError, match="There is no such folder to hold coco"):
+        read_dataset("coco", folder / "a.png")
+
+    def denied(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(type(folder), "is_file", denied)
+    with pytest.raises(InputError, match="Permission denied"):
+        read_dataset("mine", folder)
+    with pytest.raises(InputError, match="Permission denied"):
+        check_dataset("mine", folder)
 
 
 def test_a_table_that_is_not_utf8(folder):

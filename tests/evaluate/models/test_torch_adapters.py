@@ -122,6 +122,18 @@ def test_lxmert_without_features_says_what_it_wants(tmp_path):
     assert "--features" in caught.value.next_step
 
 
+def test_missing_or_odd_features_are_noticed_before_anything_is_loaded(tmp_path):
+    model = tiny_vlm.lxmert(tmp_path / "lxmert")
+    with pytest.raises(InputError, match="region features"):
+        resolve_model(str(model), threads=1)
+    (tmp_path / "odd.npz").write_bytes(b"\xff\xd8\xff not an archive")
+    with pytest.raises(InputError, match=r"not an \.npz file"):
+        resolve_model(str(model), threads=1, features=tmp_path / "odd.npz")
+    np.save(tmp_path / "one.npy", np.ones(3))
+    with pytest.raises(InputError, match=r"not an \.npz file"):
+        resolve_model(str(model), threads=1, features=tmp_path / "one.npy")
+
+
 def test_an_image_without_features_is_named(tmp_path):
     features = features_file(tmp_path / "features.npz", ["7"])
     adapter = load(tiny_vlm.lxmert(tmp_path / "lxmert"), features=features)
