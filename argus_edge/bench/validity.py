@@ -235,16 +235,14 @@ def _clock(seen: Observed) -> Iterator[ValidityCause]:
     if len(clocks) < 2:
         return
     if seen.facts.arch in ("x86_64", "i686", "AMD64"):
-        half = len(clocks) // 2
-        first, last = (statistics.median(value for _, value in part) for part in (clocks[:half], clocks[half:]))
-        capped = list(itertools.takewhile(lambda point: point[1] < first * (1 - X86_CLOCK_FALL), reversed(clocks)))
-        if last < first * (1 - X86_CLOCK_FALL) or len(capped) >= max(CAPPED_READINGS, CAPPED_SHARE * len(clocks)):
-            ended = statistics.median(value for _, value in capped) if capped else last
+        fall = _fall(clocks, seen.since_before("clock_khz"))
+        if fall is not None:
+            before, after, begun = fall
             yield ValidityCause(
                 code="clock-limited",
-                detail=f"the clock fell from {first / 1e6:.2f} to {ended / 1e6:.2f} GHz within the window",
+                detail=f"the clock fell from {before / 1e6:.2f} to {after / 1e6:.2f} GHz within the window",
                 remedy=f"{COOL}, or measure the steady state with --scenario soak",
-                from_s=next(t for t, value in clocks if value < first * (1 - X86_CLOCK_FALL)),
+                from_s=begun,
             )
         return
     limits = [value for _, value in seen.values("clock_limit_khz")]
@@ -261,6 +259,30 @@ def _clock(seen: Observed) -> Iterator[ValidityCause]:
             remedy="set the governor to performance, or cool the board",
             from_s=low[0][0],
         )
+
+
+def _fall(
+    clocks: Sequence[tuple[float, float]], since_before: Sequence[tuple[float, float]]
+) -> tuple[float, float, float] | None:
+    """Return from where to where a clock without a limit to hold it against fell, and when; None where it did not.
+
+    Against the first half of the window, in the median of the second or at its end for good; a cap that began in the
+    first half, against the fastest two readings in a row.
+    """
+    half = len(clocks) // 2
+    first, last = (statistics.median(value for _, value in part) for part in (clocks[:half], clocks[half:]))
+    fastest = max((min(one, two) for (_, one), (_, two) in itertools.pairwise(since_before)), default=first)
+    for before, enough in ((first, max(CAPPED_READINGS, CAPPED_SHARE * len(clocks))), (fastest, half)):
+        capped: list[tuple[float, float]] = []
+        for point in reversed(clocks):
+            if point[1] >= before * (1 - X86_CLOCK_FALL):
+                break
+            capped.append(point)
+        if len(capped) >= max(1, enough):
+            return before, statistics.median(value for _, value in capped), capped[-1][0]
+    if last < first * (1 - X86_CLOCK_FALL):
+        return first, last, next(t for t, value in clocks if value < first * (1 - X86_CLOCK_FALL))
+    return None
 
 
 def _drifting(seen: Observed) -> Iterator[ValidityCause]:

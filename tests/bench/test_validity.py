@@ -126,6 +126,8 @@ def test_a_clock_that_is_capped_late_in_the_window_is_found_and_placed():
     assert (cause.code, cause.from_s) == ("clock-limited", 8.0)
     (cause,) = judge(seen(series=clocks(*[4.5e6] * 8, 3.2e6, 3.2e6, limit=4.9e6), arch="x86_64")).causes
     assert (cause.code, cause.from_s) == ("clock-limited", 8.0)
+    (cause,) = judge(seen(series=clocks(4.5e6, 4.5e6, *[3.2e6] * 8, limit=4.9e6), arch="x86_64")).causes
+    assert (cause.code, cause.from_s) == ("clock-limited", 2.0)
     # One low reading is the governor's, between two others.
     assert codes(seen(series=clocks(*[2.4e6] * 5, 1.5e6, *[2.4e6] * 4))) == []
     # Of a long window two readings are as little.
