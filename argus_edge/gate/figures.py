@@ -102,7 +102,9 @@ def bench_figure(found: Found[BenchReport], metric: Metric, component: str | Non
         return _of_estimate(own, source, metric.name, level)
     if metric.kind == "generation":
         generation = first.generation
-        return _of_estimate(getattr(generation, metric.name) if generation else None, source, metric.name, level)
+        spread = report.summary.get(metric.name) if len(repeats) > 1 and component in (None, report.headline) else None
+        own = getattr(generation, metric.name) if generation else None
+        return _of_estimate(spread or own, source, metric.name, level)
     if metric.kind == "memory":
         return _memory(repeats, metric.name, source)
     if metric.kind == "size":

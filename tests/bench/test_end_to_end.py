@@ -98,7 +98,10 @@ def test_text_is_written(entry, store, answering):
     # Preprocessing is the same in every repeat, and timed once.
     assert first.preprocessing is not None
     assert second.preprocessing is None
+    # Over repeats a gate reads the figure between runs, as for latency.
     assert report.summary["ttft"].n == 2
+    found = bench_figure(found_in("a.json", report), METRICS["ttft"], None)
+    assert found.value == report.summary["ttft"].value
 
 
 def test_what_a_gate_and_the_score_read_is_the_whole(entry, store, answering):
