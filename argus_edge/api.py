@@ -39,6 +39,10 @@ Say = Callable[[str], None]
 """Takes what a person might want to read meanwhile."""
 
 
+Several = list[str | Path | None] | tuple[str | Path | None, ...]
+"""Models; None stands for ResNet-50 of the onnx package."""
+
+
 def _quiet(_: str) -> None:
     """Say nothing."""
 
@@ -56,9 +60,20 @@ def bench(
 
 @overload
 def bench(
-    model: Sequence[str | Path] | str | Path | None = None,
+    model: str | Path | None = None,
     *,
-    device: Sequence[str] | str,
+    device: list[str] | tuple[str, ...],
+    meter: str | Path | None = None,
+    listener: Listener | None = None,
+    **how: Unpack[How],
+) -> list[BenchReport]: ...
+
+
+@overload
+def bench(
+    model: Several,
+    *,
+    device: list[str] | tuple[str, ...] | str = "local",
     meter: str | Path | None = None,
     listener: Listener | None = None,
     **how: Unpack[How],
@@ -66,9 +81,9 @@ def bench(
 
 
 def bench(
-    model: Sequence[str | Path] | str | Path | None = None,
+    model: Several | str | Path | None = None,
     *,
-    device: Sequence[str] | str = "local",
+    device: list[str] | tuple[str, ...] | str = "local",
     meter: str | Path | None = None,
     listener: Listener | None = None,
     **how: Unpack[How],
