@@ -142,8 +142,9 @@ def until_decided(
         if longest < duration or needed > HOPELESS * longest:
             return Decision(
                 looks,
-                f"the time is up: a window of {needed:.0f} s is needed, in which {left:.0f} s are left "
-                f"of --max-duration {most_s:.0f}s",
+                f"the time is up: a run with a window of {needed:.0f} s takes about "
+                f"{took + (needed - duration) * windows:.0f} s, and {left:.0f} s are left of {most_s:.0f} s "
+                "(--max-duration)",
             )
         duration = round(min(needed, longest), 1)
         whole = took + (duration - looks[-1].duration_s) * windows
