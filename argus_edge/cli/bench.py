@@ -126,7 +126,7 @@ def bench(
     from argus_edge.bench.quarantine import Quarantine
     from argus_edge.bench.request import make_request, meter_reader
     from argus_edge.bench.waiting import Queue
-    from argus_edge.devices.container import in_container
+    from argus_edge.devices.container import check_containers, in_container
     from argus_edge.devices.inventory import Inventory
     from argus_edge.interrupts import Interrupts
     from argus_edge.report.fleet_view import fleet_view
@@ -149,6 +149,7 @@ def bench(
         entries = boards.select(devices or "all", tag=tag)
         if contained:
             entries = [in_container(entry) for entry in entries]
+        check_containers(entries, how["runtime"])
         prepared = []
         for model in models or (None,):
             request = make_request(model, command=command_line(), labels=read_labels(labels), **how)

@@ -9,12 +9,13 @@ host``): the lock, the samples and what else disturbs the board are then the sam
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argus_edge.agents import wire
 from argus_edge.devices.remote_files import MAX_ANSWER_BYTES, new_mark, script
 from argus_edge.devices.transport import Completed, Transport
-from argus_edge.errors import ArgusError, MisfitError, RunFailedError
+from argus_edge.errors import ArgusError, MisfitError, RunFailedError, UsageError
 from argus_edge.schema.device import DeviceEntry
 from argus_edge.text import clean
 
@@ -55,6 +56,17 @@ class Place:
 def in_container(entry: DeviceEntry) -> DeviceEntry:
     """Return a device's entry with an image to run the agent in: its own, else the usual one."""
     return entry.model_copy(update={"container": entry.container or IMAGE})
+
+
+def check_containers(entries: Sequence[DeviceEntry], runtime: str) -> None:
+    """Raise a ``UsageError`` where a device's container cannot have what a runtime needs: a server is on the network."""
+    contained = [entry.name for entry in entries if entry.container]
+    if runtime == "server" and contained:
+        raise UsageError(
+            "The agent's container has no network, and --runtime server asks a server over it.",
+            where=", ".join(contained),
+            next_step="bench it without --container, or a device whose entry names no image",
+        )
 
 
 def name_of(entry: DeviceEntry) -> str:

@@ -17,7 +17,7 @@ from argus_edge.devices.deploy import deploy_agent
 from argus_edge.devices.local import LocalTransport
 from argus_edge.devices.ssh import SshTransport
 from argus_edge.devices.zipapp import build_agent
-from argus_edge.errors import MisfitError, RunFailedError
+from argus_edge.errors import MisfitError, RunFailedError, UsageError
 from argus_edge.schema.agent import Warmup
 from argus_edge.schema.device import DeviceEntry
 from argus_edge.store.records import Store
@@ -142,6 +142,12 @@ def test_a_device_without_docker(docker, entry, monkeypatch):
 def test_an_image_is_never_an_option_nor_a_command(image):
     with pytest.raises(ValidationError):
         DeviceEntry(name="nano", container=image)
+
+
+def test_a_server_is_not_to_be_had_without_a_network(entry):
+    container.check_containers([entry], "onnxruntime")
+    with pytest.raises(UsageError, match="no network"):
+        container.check_containers([entry], "server")
 
 
 def test_a_home_that_docker_would_misread_is_refused(docker, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import random
 
 import pytest
@@ -28,7 +29,9 @@ def test_each_kind_in_each_phase(kind, phase, model):
     assert result["right"], result["problems"]
 
 
+@pytest.mark.timeout(1200)
 def test_ten_at_random(model):
     """As many as a change is given time for; ``benchmarks/faults`` does two hundred."""
-    results = [strike(*drawn(10, number), model) for number in range(10)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda number: strike(*drawn(10, number), model), range(10)))
     assert all(result["right"] for result in results), [result for result in results if not result["right"]]
