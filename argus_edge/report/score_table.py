@@ -57,8 +57,8 @@ def print_score(report: ScoreReport, console: Console | None = None) -> None:
     lines += score_notes(report)
     for line in lines:
         console.print(Text(line))
-    numbers = ("latency", "memory", "robustness", "ARGUS")
-    published = titled_table(f"Published ({CAVEAT})", ("model", *numbers), numbers, caption=SOURCE)
+    figures = ("latency", "memory", "robustness", "ARGUS")
+    published = titled_table(f"Published ({CAVEAT})", ("model", *figures), figures, caption=SOURCE)
     for row in PUBLISHED:
         published.add_row(
             Text(row.model),
