@@ -22,6 +22,8 @@ VERSION = 1
 GUIDE = "docs/budgets.md"
 TOP_LEVEL = ("budget", "name", "description", "device", "limits", "quorum")
 LIMIT_FIELDS = ("limit", "component")
+# Units of which a measurement is never negative.
+POSITIVE = ("s", "bytes", "1/s", "MACs")
 QUORUM_FIELDS = ("pass", "of")
 
 
@@ -94,6 +96,8 @@ class _BudgetReader(YamlReader):
                 number = parse_quantity(raw, metric.unit)
             except ValueError as error:
                 raise self.fail(quantity, f"{name}: {error}") from error
+            if number < 0 and metric.unit in POSITIVE and not metric.name.endswith(".drop"):
+                raise self.fail(quantity, f"{name}: {raw!r} is below 0, where no measurement is")
             yield Limit(metric, number, str(raw), key.start_mark.line + 1, component)
 
     def quorum(self, node: yaml.Node) -> Quorum:

@@ -51,6 +51,7 @@ def test_a_budget_is_read() -> None:
         ("", None, "empty"),
         ("budget: 1\nlimits:\n  latency_p95: [", 3, "not YAML"),
         ("- a", 1, "must be a mapping"),
+        ("budget: 1\nlimits:\n  latency_p95: -5 ms", 3, "below 0"),
         ("budget: 2\nlimits: {latency_p95: 1 s}", 1, "first line must be"),
         ("budget: 1\nname: x", 1, "no limits"),
         ("budget: 1\nlimits: {}", 2, "no limits"),
