@@ -7,6 +7,7 @@ import torch
 
 from argus_edge.errors import HostError, InputError
 from argus_edge.exporters.plan import Family
+from argus_edge.exporters.quiet import quiet
 from argus_edge.exporters.source import ModelSource
 from argus_edge.schema.bundle import Precision
 
@@ -26,11 +27,13 @@ def parameter_count(source: ModelSource, family: Family) -> int:
 
     model_class = getattr(transformers, family.architectures[source.architecture])
     try:
-        with torch.device("meta"):
+        with quiet(), torch.device("meta"):
             model = model_class(source.config)
     except Exception as error:
         raise InputError(
-            f"The configuration does not hold together: {str(error).splitlines()[0][:300]}", where=source.source_id
+            f"The configuration does not hold together: {' '.join(str(error).split())[:300]}",
+            where=source.source_id,
+            next_step="correct the model's config.json",
         ) from error
     return sum(parameter.numel() for parameter in model.parameters())
 

@@ -152,6 +152,11 @@ def golden_cases(job: ComponentJob, plan: ComponentPlan, piece: Piece, samples: 
         if index == 0 and job.calibration:
             inputs, origin = calibrated(plan, dims, inputs, job.calibration, job.bindings)
         outputs = run_original(piece, plan, inputs)
+        if not all(np.isfinite(array).all() for sample in outputs for array in sample.values()):
+            raise InputError(
+                f"The original's component {plan.name} gives values that are not finite.",
+                next_step="its weights are damaged, or were stored in a type too narrow for them: copy the model again",
+            )
         if index == 0:
             job.calibration.remember(plan.name, outputs)
         cases.append(Case(dims, origin, inputs, outputs))  # type: ignore[arg-type]

@@ -47,7 +47,7 @@ def skeleton(piece: Piece) -> Piece:
 def count_flop_counter_mode(piece: Piece, bare: Piece, inputs: tuple[torch.Tensor, ...]) -> int:
     """Return MACs as half of what torch's ``FlopCounterMode`` counts with eager attention.
 
-    On the :func:`skeleton` ``bare``, which computes nothing; on the piece itself where its control flow asks for values.
+    On the :func:`skeleton` ``bare``, which computes nothing; on the piece where its control flow asks for values.
     """
     try:
         return _flops(bare, tuple(tensor.to("meta") for tensor in inputs)) // 2

@@ -98,11 +98,13 @@ def export_model(options: ExportOptions, say: Say = lambda message: None) -> Bun
     file_format: Format = FORMATS[options.format]()
     file_format.check_precision(options.precision)
     opset = choose_opset(options.device, options.format, options.precision, options.opset)
+    file_format.check_installed()
     check_target(options.out, force=options.force)
     family: Family
     if is_class(options.model):
         source, family = open_class(options.model, random_weights=options.random_weights, seed=options.seed)
     else:
+        say(f"reading the configuration of {options.model}")
         source = resolve(
             options.model,
             revision=options.revision,

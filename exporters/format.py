@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
 import torch
 
 from argus_edge.bundles import make_inputs
-from argus_edge.errors import UsageError
+from argus_edge.errors import MissingDependencyError, UsageError
 from argus_edge.exporters.plan import Arrays, ComponentPlan, Piece
 from argus_edge.schema.bundle import Precision
 
@@ -60,6 +61,8 @@ class Format(ABC):
     name: ClassVar[str]
     suffix: ClassVar[str]
     precisions: ClassVar[tuple[Precision, ...]]
+    # Module, package and extra that the converter needs beside the export extra.
+    needs: ClassVar[tuple[str, str, str] | None] = None
 
     def check_precision(self, precision: Precision) -> None:
         """Raise :class:`UsageError` for a precision that this format's converter cannot write."""
@@ -68,6 +71,11 @@ class Format(ABC):
                 f"{self.name} files are not written in {precision}.",
                 next_step=f"choose one of: {', '.join(self.precisions)}",
             )
+
+    def check_installed(self) -> None:
+        """Raise :class:`MissingDependencyError` where a package of this format's converter is not there."""
+        if self.needs is not None and find_spec(self.needs[0]) is None:
+            raise MissingDependencyError(*self.needs[1:], needed_for=f"Writing {self.name} files")
 
     def adapt(self, plan: ComponentPlan) -> ComponentPlan:
         """Return the plan as this format can carry it out."""

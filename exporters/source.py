@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,6 +15,7 @@ from typing import Any
 import yaml
 
 from argus_edge.errors import InputError
+from argus_edge.exporters.quiet import quiet
 from argus_edge.exporters.registry import FAMILIES
 
 
@@ -138,10 +142,32 @@ def read_config(location: str, *, revision: str | None, trust_remote_code: bool)
     """Read a configuration from a folder or the hub, with errors in the user's words."""
     from transformers import AutoConfig
 
+    check_json(Path(location, "config.json"))
     try:
-        return AutoConfig.from_pretrained(location, revision=revision, trust_remote_code=trust_remote_code)
+        with quiet():  # the hub's client logs each of its attempts
+            return AutoConfig.from_pretrained(location, revision=revision, trust_remote_code=trust_remote_code)
     except Exception as error:
         raise explain(error, location) from error
+
+
+def check_json(path: Path) -> None:
+    """Raise where there is a file and it is no JSON object; what else may be wrong with it, transformers says.
+
+    Raises
+    ------
+    InputError
+        With the place where it stops to be JSON.
+    """
+    if not path.is_file():
+        return
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"Not a JSON file: {error}.", where=str(path), next_step="copy the model again") from error
+    if not isinstance(found, dict):
+        raise InputError(
+            "Not a JSON object.", where=str(path), next_step="give the config.json that came with the weights"
+        )
 
 
 def architecture_of(config: Any, where: str) -> str:
@@ -167,6 +193,12 @@ def unsupported(what: str, where: str) -> InputError:
     return InputError(f"{what or 'This model'} is not supported.", where=where, next_step=f"supported: {supported()}")
 
 
+def did_you_mean(name: str) -> str:
+    """Return a question that names the shipped configuration most like a name; empty where none is like it."""
+    close = difflib.get_close_matches(name.lower(), shipped_models(), n=1, cutoff=0.7)
+    return f"did you mean {close[0]}? Or " if close else ""
+
+
 def _chain(error: BaseException) -> Iterable[BaseException]:
     seen: BaseException | None = error
     while seen is not None:
@@ -183,7 +215,7 @@ def explain(error: Exception, location: str) -> Exception:
         return error
     names = {type(item).__name__ for item in _chain(error)}
     text = " ".join(str(item) for item in _chain(error))
-    first = str(error).strip().split("\n")[0][:300]
+    first = " ".join(str(error).split())[:300]
     local = Path(location).is_dir()
     if "GatedRepoError" in names or "gated repo" in text:
         return InputError(
@@ -201,7 +233,7 @@ def explain(error: Exception, location: str) -> Exception:
         return InputError(
             "No such model on the hub (or it is private).",
             where=location,
-            next_step="check the name, or set HF_TOKEN for a private one",
+            next_step=f"{did_you_mean(location)}check the name, or set HF_TOKEN for a private one",
         )
     if "RevisionNotFoundError" in names:
         return InputError("The model has no such revision.", where=location, next_step="check --revision")
@@ -210,9 +242,14 @@ def explain(error: Exception, location: str) -> Exception:
         return InputError(
             "The model is not on this machine and the hub cannot be reached.",
             where=location,
-            next_step="connect, copy the model's folder here, or size it with --random-weights "
-            f"(shipped configurations: {', '.join(shipped_models())})",
+            next_step=f"{did_you_mean(location)}connect, copy the model's folder here, or size it with "
+            f"--random-weights (shipped configurations: {', '.join(shipped_models())})",
         )
     if "does not recognize this architecture" in text or "Unrecognized model" in text:
-        return unsupported("The architecture", location)
-    return InputError(f"The model cannot be read: {first}", where=location)
+        named = re.search(r"model type `([^`]{1,100})`", text)
+        return unsupported(f"The architecture {named.group(1)}" if named else "A model of unnamed type", location)
+    return InputError(
+        f"The model cannot be read: {first}",
+        where=location,
+        next_step="correct its config.json, or copy the model again",
+    )

@@ -41,6 +41,7 @@ class TfliteFormat(Format):
     name: ClassVar[str] = "tflite"
     suffix: ClassVar[str] = ".tflite"
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32", "fp16", "int8", "int8-static", "int4")
+    needs: ClassVar[tuple[str, str, str] | None] = ("litert_torch", "litert-torch", "tflite")
 
     def tensor_name(self, name: str) -> str:
         """Return an identifier: litert-torch writes names into code."""
@@ -86,10 +87,8 @@ class TfliteFormat(Format):
 
     def convert(self, piece: Piece, plan: ComponentPlan, request: Request, folder: Path) -> Converted:
         """Convert at the plan's fixed shapes, then quantise the file."""
-        try:
-            import litert_torch
-        except ImportError as error:
-            raise MissingDependencyError("litert-torch", "tflite", needed_for="Writing TFLite files") from error
+        import litert_torch
+
         path = folder / f"{plan.name}.tflite"
         named = NamedPiece(piece, plan).eval()
         tensors = dict(zip((spec.name for spec in plan.inputs), example_inputs(plan, {}), strict=True))

@@ -135,6 +135,7 @@ def trained_model(model_class: Any, source: ModelSource, dtype: torch.dtype) -> 
                 use_safetensors=None if source.allow_pickle else True,
                 trust_remote_code=source.trust_remote_code,
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,  # they are named, and refused, below
             )
     except Exception as error:
         raise explain_weights(error, source) from error
@@ -153,6 +154,12 @@ def explain_weights(error: Exception, source: ModelSource) -> Exception:
             "The weights are a pickle, which can run code when it is opened; it is not opened unless you ask for it.",
             where=str(folder / pickles[0]) if pickles else where,
             next_step="convert it to safetensors, or add --allow-pickle if you trust its author",
+        )
+    if "Weights only load failed" in text:
+        return InputError(
+            "The pickle holds more than weights, so that opening it would run code; --allow-pickle does not go so far.",
+            where=str(folder / pickles[0]) if pickles else where,
+            next_step="convert it to safetensors in a place that you can spare",
         )
     if "mismatch" in text or ("size" in text and "shape" in text):
         return InputError(
@@ -178,7 +185,7 @@ def check_keys(model: nn.Module, info: dict[str, Any], source: ModelSource) -> N
         With up to three of the names concerned.
     """
     missing = sorted(info.get("missing_keys", ()))
-    mismatched = sorted(str(key) for key in info.get("mismatched_keys", ()))
+    mismatched = sorted(_mismatch(key) for key in info.get("mismatched_keys", ()))
     extra = sorted(key for key in info.get("unexpected_keys", ()) if _is_extra_layer(model, key))
     for what, keys in (("lack", missing), ("have other shapes for", mismatched), ("have layers beyond it:", extra)):
         if keys:
@@ -188,6 +195,13 @@ def check_keys(model: nn.Module, info: dict[str, Any], source: ModelSource) -> N
                 where=source.location,
                 next_step="use the config.json that the weights were saved with",
             )
+
+
+def _mismatch(key: Any) -> str:
+    """Return in words what transformers says of a weight of another shape: its name, or (name, stored, expected)."""
+    if isinstance(key, (tuple, list)) and len(key) == 3:
+        return f"{key[0]} ({list(key[1])} stored, {list(key[2])} configured)"
+    return str(key)
 
 
 def _is_extra_layer(model: nn.Module, key: str) -> bool:

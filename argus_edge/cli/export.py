@@ -69,12 +69,17 @@ def export(
         from argus_edge.exporters.export import ExportOptions, export_model
     except ModuleNotFoundError as error:
         raise MissingDependencyError(str(error.name), "export", needed_for="Exporting") from error
+    import signal
+    import sys
+
     from argus_edge.artifacts import dump_artifact
     from argus_edge.bench.models import resolve_model
     from argus_edge.inspection import text
 
     named = Path(model).resolve().name if Path(model).is_dir() else Path(model).name
     target = out or Path(f"{named}-{precision}")
+    # Told to end, it takes its gigabytes of half-made files with it, as when it is interrupted.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     manifest = export_model(
         ExportOptions(
             model=model,

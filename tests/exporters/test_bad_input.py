@@ -3,16 +3,19 @@
 import errno
 import json
 import shutil
+import signal
 import subprocess
+import sys
+from importlib.util import find_spec
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the export extra")
 transformers = pytest.importorskip("transformers", minversion="5", reason="the families need transformers 5")
 
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
-from argus_edge.errors import HostError, InputError, MisfitError, ParityError, UsageError
+from argus_edge.errors import HostError, InputError, MisfitError, MissingDependencyError, ParityError, UsageError
 from argus_edge.exporters import optimum_route, parity
 from argus_edge.exporters.export import ExportOptions, export_model
 from argus_edge.exporters.onnx_format import OnnxFormat
@@ -63,6 +66,41 @@ def test_an_unknown_architecture_lists_what_is_known(refused, tmp_path, monkeypa
     assert "clip" in message
     assert "qwen2_5_vl" in message
     assert "optimum" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{not json", "Not a JSON file"),
+        ("[1, 2]", "Not a JSON object"),
+        ('{"model_type": "frobnicator", "architectures": ["Frob"]}', "frobnicator is not supported"),
+    ],
+    ids=["no JSON", "a list", "a type that transformers does not know"],
+)
+def test_a_configuration_that_is_none_of_this_world(refused, copy, text, words):
+    folder = copy("clip")
+    (folder / "config.json").write_text(text)
+    assert words in refused(InputError, folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text_config__num_attention_heads": 5},
+        {"vision_config__hidden_size": "many"},
+        {"vision_config__patch_size": 0},
+    ],
+    ids=["heads that do not divide", "a word for a number", "no patch"],
+)
+def test_values_that_cannot_be(refused, copy, change):
+    folder = copy("clip")
+    edit(folder, **change)
+    message = refused(InputError, folder)
+    assert "config.json" in message.split("next:")[-1]
+
+
+def test_a_misspelt_name_is_answered_with_the_one_that_ships(refused):
+    assert "did you mean clip-vit-b32?" in refused(InputError, "clip-vit-b33", random_weights=True)
 
 
 def test_another_head_of_a_known_family(refused, copy):
@@ -143,6 +181,32 @@ def test_a_pickle_is_not_opened_unless_asked_for(refused, copy, tmp_path):
     assert manifest.parity_passed
 
 
+def test_a_pickle_that_runs_code_is_not_opened_even_if_asked_for(refused, copy, tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return open, (str(tmp_path / "ran"), "w")
+
+    folder = copy("clip")
+    torch.save({"x": Evil()}, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    assert "would run code" in refused(InputError, folder, allow_pickle=True)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_shape_that_disagrees_is_named_with_both_shapes(refused, copy):
+    folder = copy("clip")
+    edit(folder, projection_dim=24)
+    assert "visual_projection.weight ([16, 32] stored, [24, 32] configured)" in refused(InputError, folder)
+
+
+def test_weights_that_are_not_finite(refused, copy):
+    folder = copy("clip")
+    weights = load_file(folder / "model.safetensors")
+    weights["visual_projection.weight"][0, 0] = float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert "not finite" in refused(InputError, folder)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -184,6 +248,12 @@ def test_a_device_that_lacks_the_precision_is_refused_before_anything_is_read(re
 def test_a_device_that_lacks_the_opset_or_the_runtime(refused, tiny):
     assert "up to 15" in refused(MisfitError, tiny("clip"), device="jetson-nano", opset=18)
     assert "no litert" in refused(MisfitError, tiny("clip"), device="jetson-nano", format="tflite", opset=None)
+
+
+def test_a_format_whose_packages_are_missing_is_refused_before_anything_is_read(refused):
+    if find_spec("litert_torch"):
+        pytest.skip("litert-torch is installed here")
+    assert "argus-edge[tflite]" in refused(MissingDependencyError, "./not/even/there", format="tflite", opset=None)
 
 
 def test_4_bit_weights_in_an_old_opset(refused, tiny):
@@ -232,6 +302,22 @@ def test_a_real_full_disk(tiny, tmp_path):
         assert list(small.iterdir()) == []
     finally:
         subprocess.run(["umount", str(small)], check=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "told to end"])
+@pytest.mark.slow
+def test_a_command_that_is_interrupted_takes_what_it_made_with_it(tiny, tmp_path, number):
+    target = tmp_path / "out" / "bundle"
+    command = [sys.executable, "-m", "argus_edge", "export", str(tiny("clip")), "--opset", "15", "--out", str(target)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        for line in process.stderr:
+            if "original run" in line:
+                break
+        assert list(target.parent.iterdir()) != []
+        process.send_signal(number)
+        process.communicate()
+    assert process.returncode == 128 + number
+    assert list(target.parent.iterdir()) == []
 
 
 def test_a_place_that_is_taken(tiny, exported, tmp_path):
