@@ -15,6 +15,8 @@ from argus_edge.schema.bench import Estimate, Generation, Preprocessing, StepFig
 from argus_edge.schema.pipeline import Pipeline, Preparation
 
 Seconds = NDArray[np.float64]
+# No answer is longer, whatever a server says.
+MAX_TOKENS = 1e7
 
 
 def encoders(pipeline: Pipeline) -> list[str]:
@@ -181,7 +183,10 @@ def served_generation(
     """
     if samples.marks.shape[1] != asked + 1:
         raise RunFailedError("The samples do not hold the moments of every token.")
-    arrivals, counts = samples.marks[:, :-1], np.abs(samples.marks[:, -1]).astype(int)
+    arrivals, told = samples.marks[:, :-1], np.abs(samples.marks[:, -1])
+    if (arrivals[:, 0] < samples.start).any() or (arrivals > samples.end[:, None]).any() or (told > MAX_TOKENS).any():
+        raise RunFailedError("The samples hold a token that came before its request, or after its end.")
+    counts = told.astype(int)
     gaps, spread = [], []
     lumped = False
     for moments, count in zip(arrivals, counts, strict=True):
@@ -220,10 +225,18 @@ def served_generation(
 
 
 def preprocessing(seconds: Sequence[float], how: Preparation, library: str | None) -> Preprocessing | None:
-    """Return the figures of preparing pictures; None where none was prepared."""
+    """Return the figures of preparing pictures; None where none was prepared.
+
+    Raises
+    ------
+    RunFailedError
+        A time that cannot be.
+    """
     if not seconds:
         return None
     spans = np.asarray(seconds, dtype=np.float64)
+    if (spans < 0).any():
+        raise RunFailedError("A picture took less than no time.")
     height, width = how.picture
     return Preprocessing(
         p50=percentile(spans, 0.5, window_s=float(spans.sum())),

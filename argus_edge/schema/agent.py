@@ -346,8 +346,8 @@ class PartResult(Wire):
         default=None, description="CPU time of all other processes / (window x cores)."
     )
     served_model: Name | None = None
-    prompt_tokens: int | None = Field(default=None, description="Of a request, by a driven server's own count.")
-    kv_cache_bytes: int | None = Field(default=None, description="Keys and values after the last token but one.")
+    prompt_tokens: int | None = Field(default=None, ge=0, description="Of a request, by a driven server's own count.")
+    kv_cache_bytes: int | None = Field(default=None, ge=0, description="Keys and values after the last token but one.")
     preprocess_s: list[float] = Field(default_factory=list, max_length=1000, description="Seconds of each picture.")
     preprocess_with: Name | None = None
     parity: ParityFigures | None = None
