@@ -60,9 +60,9 @@ $(STAMPS)/demo: $(STAMPS)/venv pyproject.toml setup.py constraints.txt
 	$(PIP) --constraint constraints.txt --editable '.[demo]'
 	@touch $@
 
-# The class is looked for in the folder that the command runs in.
+# The class is looked for in the folder that the command runs in. 8: the gate cannot tell, since the machine was busy.
 demo: $(STAMPS)/demo
-	cd examples/dual_encoder && $(abspath $(BIN))/python halves.py runs/photographs && $(abspath $(BIN))/argus-edge run plan.yaml
+	cd examples/dual_encoder && $(abspath $(BIN))/python halves.py runs/photographs && { $(abspath $(BIN))/argus-edge run plan.yaml || test $$? -eq 8; }
 	@echo "the report: examples/dual_encoder/runs/demo/report.html"
 
 clean:
