@@ -4,12 +4,17 @@ import os
 import platform
 
 from . import samples, wire
-from .home import journal_events, read_json
+from .home import is_number, journal_events, read_json
 
 # Beyond so many points a part's series is thinned to every second one.
 MAX_SERIES = 20000
 # Interrupted while the window was open: what ended it.
 STOPPED_BY = {"stopped": "stop", "timeout": "stop"}
+
+
+def dict_of(value):
+    """Return a value that ought to be a dict, and {} in the place of another."""
+    return value if isinstance(value, dict) else {}
 
 
 class Series:
@@ -54,22 +59,25 @@ class PartRecord:
     def take(self, event):
         """Take an event of this part."""
         kind = event.get("event")
-        figures = event.get("figures") if isinstance(event.get("figures"), dict) else {}
-        self.figures["memory"].update(figures.pop("memory", {}))
-        self.figures["notes"] += figures.pop("notes", [])
+        figures = dict_of(event.get("figures"))
+        self.figures["memory"].update(dict_of(figures.pop("memory", {})))
+        notes = figures.pop("notes", [])
+        self.figures["notes"] += notes if isinstance(notes, list) else []
         self.figures.update(figures)
         if kind == "part":
-            self.available = event.get("available")
+            self.available = event.get("available") if is_number(event.get("available")) else None
         elif kind == "phase" and event.get("phase") == "steady":
             self.steady = event
         elif kind == "sensor":
-            point = {"t": event.get("start", event["t"]), "took_s": event.get("took_s", 0.0)}
-            self.series.add(dict(point, values=event.get("values") or {}))
+            values = {name: value for name, value in dict_of(event.get("values")).items() if is_number(value)}
+            start = event.get("start")
+            point = {"t": start if is_number(start) else event["t"], "took_s": event.get("took_s", 0.0)}
+            self.series.add(dict(point, values=values))
         elif kind == "note" and event.get("message"):
             self.figures["notes"].append(event["message"])
         elif kind in ("part-done", "part-failed"):
             self.finished = True
-            self.figures.update(state=event["state"], error=event.get("error"))
+            self.figures.update(state=event.get("state", "failed"), error=event.get("error"))
 
     def result(self, folder, index, state, fault):
         """Return the part's ``PartResult``; ``state`` and ``fault`` are the run's, for a part that never finished."""

@@ -77,6 +77,11 @@ def read_json(source, limit=wire.MAX_RESULT_BYTES):
         return None
 
 
+def is_number(value):
+    """Return whether a value of a JSON document is a number that can be computed with."""
+    return isinstance(value, (int, float)) and abs(value) < 1e300  # neither NaN nor infinity is
+
+
 class Journal:
     """A run's journal, opened for appending: each event is one line, written by one call."""
 
@@ -145,7 +150,7 @@ def release_reserve(folder):
 
 
 def journal_events(folder, offset=0, limit=MAX_JOURNAL_BYTES):
-    """Iterate over (offset after the line, event) of a journal's whole lines; what is not JSON is passed over."""
+    """Iterate over (offset after the line, event) of a journal's whole lines; what is no event is passed over."""
     name = os.path.join(folder, wire.JOURNAL_FILE)
     if not os.path.isfile(name):
         return
@@ -160,7 +165,8 @@ def journal_events(folder, offset=0, limit=MAX_JOURNAL_BYTES):
                 event = json.loads(line.decode("utf-8"))
             except ValueError:
                 continue
-            if isinstance(event, dict):
+            # Both clocks' times are in every event of ours; what lacks them is none.
+            if isinstance(event, dict) and is_number(event.get("t")) and is_number(event.get("wall")):
                 yield offset, event
 
 

@@ -59,7 +59,7 @@ def in_container(entry: DeviceEntry) -> DeviceEntry:
 
 
 def check_containers(entries: Sequence[DeviceEntry], runtime: str) -> None:
-    """Raise a ``UsageError`` where a device's container cannot have what a runtime needs: a server is on the network."""
+    """Raise a ``UsageError`` where a container cannot have what a runtime needs: a server is on the network."""
     contained = [entry.name for entry in entries if entry.container]
     if runtime == "server" and contained:
         raise UsageError(

@@ -67,14 +67,15 @@ def figures(said: str) -> dict:
         found = re.findall(pattern, said)
         return int(found[-1]) if found else None
 
-    error = re.search(r"Uncaught Python exception[^\n]*\n(.*?)(?:\n==|\Z)", said, re.DOTALL)
+    # atheris prints the traceback and leaves; libFuzzer then says that its target has exited.
+    error = re.search(r"Uncaught Python exception[^\n]*\n(?:.*\n)*?(\w[\w.]*(?:Error|Exception)[^\n]*)", said)
     other = re.search(r"ERROR: libFuzzer: ([^\n]*)", said)
     return {
         # The final figure, or the last that was said before the process was killed from outside.
         "executions": last(r"stat::number_of_executed_units:\s+(\d+)") or last(r"(?m)^#(\d+)\t"),
         "edges": last(r"cov: (\d+)"),
         "inputs_kept": last(r"corp: (\d+)"),
-        "finding": (error[1].strip().splitlines()[-1] if error else other[1] if other else None),
+        "finding": error[1].strip() if error else other[1] if other else None,
     }
 
 

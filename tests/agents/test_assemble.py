@@ -120,8 +120,31 @@ def test_a_damaged_journal_still_gives_a_result(folder, lines) -> None:
 
 
 def test_a_line_without_its_end_is_not_read(folder) -> None:
-    (folder / wire.JOURNAL_FILE).write_bytes(b'{"event": "started"}\n{"event": "ended"}')
+    lines = [json.dumps({"event": event, "t": 1.0, "wall": 2.0}) for event in ("started", "ended")]
+    (folder / wire.JOURNAL_FILE).write_text("\n".join(lines))
     assert [event["event"] for _, event in journal_events(folder)] == ["started"]
+
+
+@pytest.mark.parametrize("line", ["[]", "3", "{}", '{"event": "phase"}', '{"event": "x", "t": "1", "wall": 1}', "{"])
+def test_a_line_that_is_no_event_is_passed_over(folder, line) -> None:
+    good = json.dumps({"event": "started", "t": 1.0, "wall": 2.0})
+    (folder / wire.JOURNAL_FILE).write_text(f"{line}\n{good}\n")
+    assert [event["event"] for _, event in journal_events(folder)] == ["started"]
+
+
+def test_events_that_nonsense_was_written_into_give_a_result_all_the_same(folder) -> None:
+    clocks = {"t": 1.0, "wall": 2.0, "part": 0}
+    lines = [
+        {**clocks, "event": "part", "available": "much"},
+        {**clocks, "event": "sensor", "start": [], "values": {"power_w": 2.0, "temperature_c": "hot"}},
+        {**clocks, "event": "sensor", "values": 7},
+        {**clocks, "event": "note", "figures": {"memory": 3, "notes": "x"}},
+        {**clocks, "event": "part-failed"},
+    ]
+    (folder / wire.JOURNAL_FILE).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    part = part_of(folder, "failed")
+    assert part.state == "failed"
+    assert [point.values for point in part.series] == [{"power_w": 2.0}, {}]
 
 
 def test_an_event_that_is_too_long_is_cut_and_does_not_hide_the_next(folder) -> None:
