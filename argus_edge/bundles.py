@@ -254,6 +254,16 @@ def multimodal_positions(is_image: Sequence[bool] | np.ndarray) -> np.ndarray:
     return positions
 
 
+def _check_unpacked(path: Path | str) -> None:
+    import zipfile
+
+    with zipfile.ZipFile(path) as archive:
+        # zipfile gives no more of a member than its entry says.
+        unpacked = sum(member.file_size for member in archive.infolist())
+    if unpacked > max(UNPACKED_BYTES, UNPACKED_RATIO * Path(path).stat().st_size):
+        raise InputError(f"The .npz file unpacks to {unpacked} bytes.", where=str(path))
+
+
 def load_arrays(path: Path | str) -> dict[str, np.ndarray]:
     """Read an ``.npz`` file, never unpickling, and never unpacking a small file into more memory than there is.
 
@@ -262,16 +272,10 @@ def load_arrays(path: Path | str) -> dict[str, np.ndarray]:
     InputError
         Not an ``.npz`` file of plain arrays, or one that unpacks to far more than a file of that size can mean.
     """
-    import zipfile
-
     import numpy as np
 
     try:
-        with zipfile.ZipFile(path) as archive:
-            # zipfile gives no more of a member than its entry says.
-            unpacked = sum(member.file_size for member in archive.infolist())
-        if unpacked > max(UNPACKED_BYTES, UNPACKED_RATIO * Path(path).stat().st_size):
-            raise InputError(f"The .npz file unpacks to {unpacked} bytes.", where=str(path))
+        _check_unpacked(path)
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except FileNotFoundError:
