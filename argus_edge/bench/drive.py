@@ -299,9 +299,8 @@ def check_known(client: AgentClient, record: Record, store: Store, context: Cont
         return
     store.set_state(record.id, "lost", error="the device has no such run")
     began = "It never began" if record.state == "starting" else "It never began, or was cleared there"
-    raise RunFailedError(
-        f"The device has no such run. {began}.", where=record.id, next_step=f"run it again: {context.setup.command}"
-    )
+    again = f"run it again: {context.setup.command}" if context.setup.command else "run it again"
+    raise RunFailedError(f"The device has no such run. {began}.", where=record.id, next_step=again)
 
 
 def _state_after(error: ArgusError) -> str:

@@ -9,7 +9,7 @@ from argus_edge.bench.drive import Request, bench, prepare, resume
 from argus_edge.bench.plan import Options, scenario_of
 from argus_edge.bench.request import make_request
 from argus_edge.devices.ssh import SshTransport
-from argus_edge.errors import DeviceUnreachableError
+from argus_edge.errors import DeviceUnreachableError, RunFailedError
 from argus_edge.schema.agent import Warmup
 from argus_edge.schema.device import DeviceEntry
 from tests.support import sshd
@@ -123,3 +123,74 @@ def test_a_device_that_is_off(board, store):
         bench(prepared(1), closed, store)
     assert caught.value.exit_code == 3
     assert store.list() == []
+
+
+def ended(event):
+    return event.event == "ended"
+
+
+def test_a_link_that_is_lost_at_the_start_starts_the_run_once(server, board, store, hook):
+    with Chaos(server.port) as link:
+        listener = hook()
+        listener.started = lambda run, stop: link.reset()
+        outcome = bench(prepared(0.3), board, store, listener=listener, connect=to(server, link.port))
+    assert outcome.error is None
+    assert [event.event for event in listener.events].count("started") == 1
+
+
+def test_a_link_that_is_lost_in_the_fetch_is_taken_up_again(server, board, store, hook):
+    with Chaos(server.port) as link:
+        listener = hook(ended, lambda: link.cut_after(2_000))
+        outcome = bench(prepared(0.3), board, store, listener=listener, connect=to(server, link.port))
+    assert outcome.error is None
+    assert any("Trying again" in text for text in listener.said)
+
+
+def test_a_device_that_stays_away_in_the_fetch_keeps_what_was_measured(server, board, store, hook, monkeypatch):
+    monkeypatch.setattr(watching, "RETRY_S", (0.0,))
+    with Chaos(server.port) as link, pytest.raises(DeviceUnreachableError, match="what it measured is kept") as caught:
+        bench(prepared(0.3), board, store, listener=hook(ended, link.refuse), connect=to(server, link.port))
+    (record,) = store.list()
+    assert caught.value.next_step == f"argus-edge bench --resume {record.id}"
+    report = resume(record, store, connect=to(server)).report
+    assert report.measurements[0].state == "done"
+    again = resume(store.find(record.id), store, connect=to(server)).report
+    assert again.model_dump_json() == report.model_dump_json()
+
+
+def test_a_run_that_never_began_is_said_to_with_what_runs_it_again(server, board, store, hook, monkeypatch):
+    monkeypatch.setattr(watching, "RETRY_S", (0.0,))
+    with Chaos(server.port) as link:
+        listener = hook()
+        listener.started = lambda run, stop: link.refuse()
+        with pytest.raises(DeviceUnreachableError, match=r"Whether the run .* was started is not known"):
+            bench(prepared(0.3), board, store, listener=listener, connect=to(server, link.port))
+    (record,) = store.list()
+    assert record.state == "detached"
+    with pytest.raises(RunFailedError, match="no such run") as caught:
+        resume(record, store, connect=to(server))
+    assert caught.value.next_step == "run it again"
+    assert store.find(record.id).state == "lost"
+
+
+def test_another_agent_that_is_put_in_the_place_of_ours_is_replaced(server, board, store, hook, tmp_path):
+    def replace():
+        (agent,) = (tmp_path / "device").glob("*/agent.pyz")
+        agent.write_bytes(b"import nonsense")
+
+    outcome = bench(prepared(1.0), board, store, listener=hook(steady, replace), connect=to(server))
+    assert outcome.error is None
+    assert outcome.report.measurements[0].state == "done"
+
+
+def test_the_hosts_clock_may_jump(server, board, store, hook, monkeypatch):
+    import time
+
+    real = time.time
+
+    def jump():
+        monkeypatch.setattr(time, "time", lambda: real() - 400 * 86_400)
+
+    outcome = bench(prepared(1.0), board, store, listener=hook(steady, jump), connect=to(server))
+    assert outcome.error is None
+    assert outcome.report.measurements[0].state == "done"
