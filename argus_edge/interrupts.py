@@ -37,10 +37,13 @@ class Interrupts:
         self._installed = threading.current_thread() is threading.main_thread() and self._before is not signal.SIG_IGN
         if self._installed:
             signal.signal(signal.SIGINT, self._interrupted)
+            # The handler itself runs only when the main thread does; the signal must wake it, whichever thread it hits.
+            self._fd_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._installed:
+            signal.set_wakeup_fd(self._fd_before)
             signal.signal(signal.SIGINT, self._before)
 
     def __del__(self) -> None:
@@ -50,7 +53,6 @@ class Interrupts:
 
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
-        self.wake()
 
     def wake(self) -> None:
         """End a wait; from any thread."""

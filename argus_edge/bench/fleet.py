@@ -17,8 +17,8 @@ from argus_edge.interrupts import Interrupts
 from argus_edge.schema.agent import Event
 from argus_edge.schema.device import DeviceEntry
 
-# The agent ends a run within 5 s; so long do we wait for its word after Ctrl-C.
-STOP_S = 6.0
+# The agent ends a run within 5 s; so long do we wait for its word after Ctrl-C, over a slow link or from a busy board.
+STOP_S = 15.0
 NUDGE_S = 0.2
 
 
@@ -103,7 +103,7 @@ def run(tasks: Sequence[Task], view: View, interrupts: Interrupts, *, connect: C
     view
         Told what happens.
     interrupts
-        Counts Ctrl-C: the first stops every run on its board, and returns within 6 s; the second leaves at once.
+        Counts Ctrl-C: the first stops every run on its board, which takes these 5 s at most; the second leaves at once.
     connect
         Makes a board's transport.
 
@@ -215,6 +215,7 @@ class _Ear:
         self._stop: Callable[[], object] | None = None
         self._run: str | None = None
         self._raised = False
+        self._stopped = False
         self._lock = threading.Lock()
         self._woken = threading.Event()
         self.silenced = False
@@ -244,12 +245,15 @@ class _Ear:
             stop()
         except ArgusError:
             return False
+        self._stopped = True
         return True
 
     def interrupted(self) -> InterruptedRunError:
         """Return the error of a bench that was left."""
         if self._run is None:
             return InterruptedRunError("Interrupted before the run was started.")
+        if self._stopped:
+            return InterruptedRunError(f"Interrupted; the run {self._run} was stopped.")
         return InterruptedRunError(
             f"Left the run {self._run} at once.",
             next_step=f"it may still be running: argus-edge runs stop {self._run}, or come back with "

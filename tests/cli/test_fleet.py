@@ -28,6 +28,13 @@ def lab(tmp_path_factory):
         yield running
 
 
+@pytest.fixture(autouse=True)
+def nothing_left(lab):
+    """What a test leaves running is its own affair."""
+    yield
+    lab.end_all()
+
+
 @pytest.fixture
 def off(lab):
     """A third entry of the inventory, a board that is switched off."""

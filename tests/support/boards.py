@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 import yaml
 
 from tests.support.sshd import Sshd, make_key, serve
@@ -26,6 +27,7 @@ class Boards:
     home: Path
     servers: dict[str, Sshd]
     extra: dict[str, str] = field(default_factory=dict)
+    started: list[subprocess.Popen] = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -40,7 +42,7 @@ class Boards:
     def start(self, *argv: str, **options) -> subprocess.Popen:
         """Start argus-edge in a session of its own, as the user."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, *argv],
             cwd=self.home,
             env=self.environment,
@@ -48,6 +50,20 @@ class Boards:
             start_new_session=True,
             **pipes,
         )
+        self.started.append(process)
+        return process
+
+    def end_all(self) -> None:
+        """End what was started here and has not ended, on the user's side and on the boards."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+        marks = [str(server.home) for server in self.servers.values()]
+        for process in psutil.process_iter(["cmdline"]):
+            if any(mark in word for word in process.info["cmdline"] or [] for mark in marks):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
 
     def run(self, *argv: str, code: int | None = 0) -> subprocess.CompletedProcess:
         """Run argus-edge to its end, as the user."""
@@ -86,4 +102,7 @@ def boards(folder: Path, names: Sequence[str], *, python: str = sys.executable):
         running = Boards(home, servers)
         running.inventory.parent.mkdir(parents=True)
         running.inventory.write_text(yaml.safe_dump({"devices": entries}))
-        yield running
+        try:
+            yield running
+        finally:
+            running.end_all()
