@@ -95,7 +95,11 @@ def make_report(
 def _model(context: Context, result: RunResult) -> BenchedModel:
     """Return what was timed; a server is asked by the agent what it serves."""
     served = next((part.served_model for part in result.parts if part.served_model), None)
-    return context.model.model_copy(update={"name": clean(served, limit=200)}) if served else context.model
+    if not served:
+        return context.model
+    # llama.cpp's server says the path of its file: folders of the board are nobody's business.
+    name = served.rpartition("/")[2] if served.startswith("/") else served
+    return context.model.model_copy(update={"name": clean(name, limit=200)})
 
 
 def _shown(text: str) -> str:

@@ -63,6 +63,7 @@ def test_a_server_that_writes_less_than_asked(entry, store):
     with serving("half") as (url, _):
         report = bench(prepared(url), entry, store).report
     written = report.measurements[0].generation
+    assert report.model.name == "tiny.gguf"  # the server says its file's path
     assert written.output_tokens == 4
     assert any("8 tokens were asked for, the server ended after 4" in note for note in written.notes)
 

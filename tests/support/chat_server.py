@@ -42,7 +42,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(401, {"error": {"message": "no key"}})
         if self.fault == "html":
             return self.answer(200, b"<html>hello</html>")
-        names = ["one", "two"] if self.fault == "two-models" else ["tiny-vlm"]
+        names = {"two-models": ["one", "two"], "half": ["/srv/models/tiny.gguf"]}.get(self.fault, ["tiny-vlm"])
         return self.answer(200, {"object": "list", "data": [{"id": name} for name in names]})
 
     def do_POST(self):
