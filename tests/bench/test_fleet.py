@@ -112,8 +112,9 @@ class Board:
         self.running, self.stopped, self.heeds = threading.Event(), threading.Event(), heeds
 
     def stop(self):
-        if self.heeds:
-            self.stopped.set()
+        if not self.heeds:
+            threading.Event().wait(PATIENCE_S)  # it does not answer
+        self.stopped.set()
 
     def bench(self, listener, connect):
         connect(entry("a"))
