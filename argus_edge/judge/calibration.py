@@ -282,8 +282,8 @@ def _predict(calibration: JudgeCalibration, table: JudgeTable, where: str) -> tu
     try:
         grouping = Grouping.from_state(calibration.by, decode(calibration.grouping))
         method = METHODS[calibration.method](Scale(calibration.levels), calibration.alpha, len(grouping.names))
-        if calibration.by == DIFFICULTY and grouping.tree is None:
-            raise ValueError("the groups by difficulty have no tree")  # noqa: TRY301
+        if calibration.by == DIFFICULTY and grouping.forest is None:
+            raise ValueError("the groups by difficulty have no forest")  # noqa: TRY301
         fitted = Fitted(grouping, method.load(decode(calibration.state)))
         intervals, groups = fitted.intervals(table)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:

@@ -117,7 +117,7 @@ def fit_method(table: JudgeTable, name: str, alpha: float, by: str | None, seed:
         rng = np.random.default_rng([seed, 1])
         teach, rest = difficulty_rows(len(table), rng)
         teachers = table.take(teach)
-        grouping = Grouping.of_difficulty(teachers.features, np.abs(teachers.expected_score - teachers.labels), seed)
+        grouping = Grouping.of_difficulty(teachers.features, teachers.labels, seed)
         table = table.take(rest)
     elif by is not None:
         grouping = Grouping.of_column(table, by)

@@ -19,7 +19,8 @@ __all__ = ["DIFFICULTY", "Grouping", "difficulty_rows", "group_name"]
 DIFFICULTY = "difficulty"
 _MAX_GROUPS = 10_000
 _DIFFICULTY_SHARE = 0.2
-_NAMES = {1: ["all"], 2: ["easy", "hard"], 3: ["easy", "medium", "hard"]}
+_FEWEST_TEACHERS = 30
+_TREES, _LEAF = 50, 15
 
 
 def group_name(cell: str) -> str:
@@ -44,16 +45,16 @@ class Grouping:
         ``None``, a column, or ``"difficulty"``.
     names
         Of the groups, in the order of their numbers.
-    tree
-        For difficulty: a tree of the judge's absolute error on the log-probabilities.
-    leaves
-        Its leaves, easiest first.
+    forest
+        For difficulty: how far a human score is expected to lie from what the log-probabilities foretell.
+    cuts
+        Its values between the groups, rising.
     """
 
     by: str | None
     names: list[str]
-    tree: Forest | None = None
-    leaves: Array | None = None
+    forest: Forest | None = None
+    cuts: Array | None = None
 
     @classmethod
     def of_column(cls, table: JudgeTable, column: str) -> Grouping:
@@ -64,34 +65,40 @@ class Grouping:
         return cls(column, names)
 
     @classmethod
-    def of_difficulty(cls, features: Array, errors: Array, seed: int) -> Grouping:
-        """Learn up to three groups of rising error from rows that serve nothing else.
+    def of_difficulty(cls, features: Array, labels: Array, seed: int) -> Grouping:
+        """Learn three groups of rising difficulty, equally large, from rows that serve nothing else.
+
+        A first random forest foretells the human score; how far it is off out of fold is what a second one learns. (The
+        judge's own error would mix in its bias, which a conformal method takes out.)
 
         Parameters
         ----------
-        features, errors
-            Log-probabilities (m, d), and the judge's absolute errors (m,), of the rows set aside.
+        features, labels
+            Log-probabilities (m, d) and human scores (m,) of the rows set aside; one group where they are too few.
         """
-        from sklearn.tree import DecisionTreeRegressor
+        from sklearn.ensemble import RandomForestRegressor
+        from sklearn.model_selection import cross_val_predict
 
-        leaf = max(5, len(errors) // 5)
-        model = DecisionTreeRegressor(max_leaf_nodes=3, min_samples_leaf=leaf, random_state=seed).fit(features, errors)
-        tree = Forest.from_sklearn([model])
-        leaves = np.flatnonzero(tree.left < 0)
-        leaves = leaves[np.argsort(tree.value[leaves], kind="stable")]
-        return cls(DIFFICULTY, list(_NAMES[len(leaves)]), tree, leaves)
+        model = RandomForestRegressor(_TREES, min_samples_leaf=_LEAF, max_features=0.5, random_state=seed)
+        names, shares = ["easy", "medium", "hard"], [1 / 3, 2 / 3]
+        if len(labels) < _FEWEST_TEACHERS:
+            names, shares = ["all"], []
+            foretold = np.full(len(labels), np.mean(labels))
+        else:
+            foretold = cross_val_predict(model, features, labels, cv=5)
+        trees = model.fit(features, np.abs(labels - foretold)).estimators_
+        forest = Forest.from_sklearn(trees, scale=1 / len(trees))
+        return cls(DIFFICULTY, names, forest, np.quantile(forest(features), shares))
 
     def assign(self, table: JudgeTable) -> Array:
         """Return each row's group number, −1 where it is unknown (or its features are missing), shape (n,)."""
         if self.by is None:
             return np.zeros(len(table), dtype=int)
-        if self.tree is not None and self.leaves is not None:
-            place = np.full(len(self.tree.value), -1)
-            place[self.leaves] = np.arange(len(self.leaves))
+        if self.forest is not None and self.cuts is not None:
             groups = np.full(len(table), -1)
             readable = table.readable
             if readable.any():
-                groups[readable] = place[self.tree.leaves(table.features[readable])[:, 0]]
+                groups[readable] = np.searchsorted(self.cuts, self.forest(table.features[readable]), side="right")
             return groups
         numbers = {name: number for number, name in enumerate(self.names)}
         return np.array([numbers.get(group_name(cell), -1) for cell in table.column(self.by)], dtype=int)
@@ -99,8 +106,8 @@ class Grouping:
     def state(self) -> dict[str, Any]:
         """Return what :meth:`from_state` needs."""
         state: dict[str, Any] = {"names": self.names}
-        if self.tree is not None:
-            state |= {"tree": self.tree.state(), "leaves": self.leaves}
+        if self.forest is not None:
+            state |= {"forest": self.forest.state(), "cuts": self.cuts}
         return state
 
     @classmethod
@@ -115,7 +122,7 @@ class Grouping:
         names = [str(name) for name in state["names"]]
         if by != DIFFICULTY:
             return cls(by, names)
-        tree, leaves = Forest.from_state(state["tree"]), np.asarray(state["leaves"], dtype=int)
-        if len(leaves) != len(names) or leaves.min(initial=0) < 0 or leaves.max(initial=0) >= len(tree.value):
-            raise ValueError("the leaves do not match the groups")
-        return cls(by, names, tree, leaves)
+        forest, cuts = Forest.from_state(state["forest"]), np.asarray(state["cuts"], dtype=float)
+        if cuts.shape != (len(names) - 1,) or not np.isfinite(cuts).all() or (np.diff(cuts) < 0).any():
+            raise ValueError("the cuts do not match the groups")
+        return cls(by, names, forest, cuts)

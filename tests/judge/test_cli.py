@@ -12,6 +12,7 @@ from argus_edge.artifacts import read_artifact
 from argus_edge.cli.judge import judge as command
 from argus_edge.errors import InputError, MissingDependencyError, UsageError
 from argus_edge.judge.conformal import beta_binomial_band
+from argus_edge.judge.groups import Grouping
 from argus_edge.schema.judge import JudgeCalibration, JudgeEvaluation
 
 
@@ -100,6 +101,23 @@ def test_difficulty_is_learned_on_rows_of_its_own(scores, tmp_path):
     assert sum(group.calibration_rows for group in found.groups) == pytest.approx(120, abs=3)  # half of four fifths
     call("apply", tmp_path / "judge.json", scores, "--out", tmp_path / "intervals.csv")
     assert {row["group"] for row in rows_of(tmp_path / "intervals.csv")} == {"easy", "medium", "hard"}
+
+
+def test_difficulty_tells_narrow_human_scores_from_wide_ones():
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((600, 5))
+    spread = np.where(features[:, 0] > 0.5, 2, np.where(features[:, 0] > -0.5, 1, 0))
+    labels = np.clip(3 + spread * rng.choice([-1, 1], 600), 1, 5)
+    grouping = Grouping.of_difficulty(features, labels, 0)
+    assert grouping.names == ["easy", "medium", "hard"]
+    groups = np.searchsorted(grouping.cuts, grouping.forest(features), side="right")
+    means = [spread[groups == number].mean() for number in range(3)]
+    assert means[0] < 0.3 < means[1] < 1.7 < means[2]
+    again = Grouping.from_state("difficulty", grouping.state())
+    assert np.array_equal(again.forest(features), grouping.forest(features))
+    with pytest.raises(ValueError, match="cuts"):
+        Grouping.from_state("difficulty", {**grouping.state(), "cuts": [np.nan, 1.0]})
+    assert Grouping.of_difficulty(features[:10], labels[:10], 0).names == ["all"]
 
 
 def test_several_judges_together(tmp_path):
