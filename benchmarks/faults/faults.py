@@ -28,7 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from argus_edge._version import __version__
 from benchmarks.faults.board import a_board, why_not
 from benchmarks.faults.host import Host
-from benchmarks.faults.kinds import KINDS, WEIGHT_BYTES, Scene
+from benchmarks.faults.kinds import KINDS
+from benchmarks.faults.scene import WEIGHT_BYTES, Scene
 
 
 def possible() -> dict:
