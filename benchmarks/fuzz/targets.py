@@ -385,10 +385,13 @@ def hosts(data: bytes) -> None:
 
 
 CSV = b"sample_id,logprob_1,logprob_2,logprob_3,human_score\na,-0.1,-2,-3,1\nb,-1,-0.5,-inf,2\n"
-KNOWN = b"board ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0000000000000000000000000000000000000000000 x\n|1|aGVsbG8=|aGVsbG8= ssh-rsa AAAA\n@revoked *.lab ssh-rsa AAAA\n"
+KNOWN = (
+    b"board ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0000000000000000000000000000000000000000000 x\n"
+    b"|1|aGVsbG8=|aGVsbG8= ssh-rsa AAAA\n@revoked *.lab ssh-rsa AAAA\n"
+)
 LINE = (
-    b"RAM 1903/3964MB (lfb 2x1MB) SWAP 10/1982MB (cached 0MB) CPU [12%@1479,off,3%@102,0%@102] EMC_FREQ 2%@1600 GR3D_FREQ "
-    b"76%@[305,306] PLL@38C CPU@41.5C/43C POM_5V_IN 2451/2451 VDD_GPU_SOC 3977mW/3977mW/4000mW"
+    b"RAM 1903/3964MB (lfb 2x1MB) SWAP 10/1982MB (cached 0MB) CPU [12%@1479,off,3%@102,0%@102] EMC_FREQ 2%@1600 "
+    b"GR3D_FREQ 76%@[305,306] PLL@38C CPU@41.5C/43C POM_5V_IN 2451/2451 VDD_GPU_SOC 3977mW/3977mW/4000mW"
 )
 TOOLS = (
     LINE,
