@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from argus_edge.text import printable
+
 __all__ = [
     "ArgusError",
     "BoardFailedError",
@@ -40,10 +42,11 @@ class ArgusError(Exception):
     exit_code: ClassVar[int] = 5
 
     def __init__(self, what: str, *, where: str | None = None, next_step: str | None = None) -> None:
-        super().__init__(what)
-        self.what = what
-        self.where = where
-        self.next_step = next_step
+        # A part of each may be a stranger's: a file's name, a column's, a board's last words.
+        self.what = printable(what)
+        self.where = printable(where) if where is not None else None
+        self.next_step = printable(next_step) if next_step is not None else None
+        super().__init__(self.what)
 
     def __str__(self) -> str:
         lines = [self.what]
