@@ -5,9 +5,9 @@ import zipfile
 
 import pytest
 
+from argus_edge.bench.cost import component_cost
 from argus_edge.bench.inputs import prepare_inputs
 from argus_edge.bench.models import resolve_model
-from argus_edge.bench.cost import component_cost
 from argus_edge.errors import ArgusError
 from tests.bench.test_models import LIGHT, archive, linear, tiny_tflite
 
