@@ -15,7 +15,7 @@ from argus_edge.errors import RunFailedError
 
 def samples_file(path, *columns, capacity=None, count=None):
     rows = capacity or len(columns[0])
-    header = struct.pack(wire.SAMPLE_HEADER, count or len(columns[0]), rows, len(columns), 1)
+    header = struct.pack(wire.SAMPLE_HEADER, count or len(columns[0]), rows, len(columns), 1, 0)
     body = b"".join(np.pad(np.array(c, "<f8"), (0, rows - len(c))).tobytes() for c in columns)
     path.write_bytes(header.ljust(wire.SAMPLE_HEADER_BYTES, b"\0") + body)
     return path
