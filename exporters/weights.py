@@ -17,7 +17,7 @@ from argus_edge.exporters.source import ModelSource, explain
 # so that an exporter that drops one is found out.
 RANDOM_STD = 0.02
 # Linear layers that add to the residual stream, by the names that transformers gives them.
-RESIDUAL = ("o_proj", "out_proj", "down_proj", "fc2", "proj", "projection")
+RESIDUAL = ("o_proj", "out_proj", "down_proj", "fc2", "proj", "projection", "output.dense")
 
 
 def load_model(source: ModelSource, family: Family, dtype: torch.dtype) -> Any:
@@ -96,7 +96,11 @@ def randomise(module: nn.Module, seed: int) -> None:
 
 def distributions(module: nn.Module) -> dict[int, tuple[float, float]]:
     """Return the mean and standard deviation of a module's weights by the parameter's ``id``; biases are not listed."""
-    kinds = [(name.rpartition(".")[2], child, type(child).__name__) for name, child in module.named_modules()]
+    # BERT's descendants call every matrix "dense"; those that close a sublayer stand in an "output".
+    kinds = [
+        ("output.dense" if name.endswith("output.dense") else name.rpartition(".")[2], child, type(child).__name__)
+        for name, child in module.named_modules()
+    ]
     # Gemma normalises what a sublayer adds, and so undoes what its last matrix is divided by; its scales are 1 + w.
     closing = sum(_closes_sublayer(name, kind) for name, _, kind in kinds)
     adding = sum(name in RESIDUAL and kind.endswith("Linear") for name, _, kind in kinds)
