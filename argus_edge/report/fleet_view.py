@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from argus_edge.bench.watching import Nobody
 from argus_edge.report.console import stderr_console
 from argus_edge.report.progress import Progress, ProgressLine, sending
 from argus_edge.report.units import milliseconds
@@ -113,27 +114,15 @@ class PlainLines:
         """Nothing to take away."""
 
 
-class _Prefixed:
+class _Prefixed(Nobody):
     """A listener that passes messages on and nothing else."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
-        self.say = say
+        self._say = say
 
-    def transfer(self, done: int, total: int) -> None:
-        """Pass over a transfer."""
-
-    def started(self, run: str, stop: Callable[[], object]) -> None:
-        """Pass over a start."""
-
-    def event(self, event: Event) -> None:
-        """Pass over an event."""
-
-    def quiet(self) -> None:
-        """Do nothing."""
-
-    def pause(self, seconds: float) -> None:
-        """Sleep."""
-        time.sleep(seconds)
+    def say(self, text: str) -> None:
+        """Pass a message on."""
+        self._say(text)
 
 
 class LiveTable:

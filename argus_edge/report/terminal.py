@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -359,13 +359,3 @@ def ops_table(measurement: Measurement) -> Table:
         rest = sum(row.total_s for row in ranked[OPS_SHOWN:])
         table.add_row(f"({len(ranked) - OPS_SHOWN} more)", "", "", "", "", f"{rest / total:.1%}", style="dim")
     return table
-
-
-def headline_row(report: BenchReport) -> Sequence[str]:
-    """Return name, device, p50, p99, memory and verdict: one line for several devices."""
-    first = report.measurements[0] if report.measurements else None
-    p99 = first.figures.p99.value if first and first.figures else None
-    p50 = report.summary["p50"].value if "p50" in report.summary else None
-    word = {True: "valid", False: "not valid", None: "cannot tell"}[report.validity.valid]
-    memory = megabytes(first.memory_headline.bytes) if first else WITHHELD
-    return (_shown(report.model.name), report.device.name, milliseconds(p50), milliseconds(p99), memory, word)
