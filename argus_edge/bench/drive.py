@@ -37,6 +37,7 @@ from argus_edge.bench.watching import (
     follow,
     start,
     stop_on_interrupt,
+    unknown,
 )
 from argus_edge.devices.agent_client import AgentClient
 from argus_edge.devices.connect import connect
@@ -266,7 +267,7 @@ def resume(
     """
     told = listener or Nobody()
     if record.has_report:
-        return Outcome(store.report(record.id), RunFailedError(record.error, where=record.id) if record.error else None)
+        return recorded(record, store)
     entry_json, context_json = store.documents(record.id)
     entry = DeviceEntry.model_validate_json(entry_json)
     context = Context.from_json(context_json)
@@ -385,6 +386,11 @@ def _macs(prepared: Prepared) -> float | None:
     return sum(value for value in macs if value is not None) if macs and None not in macs else None
 
 
+def recorded(record: Record, store: Store) -> Outcome:
+    """Return what is recorded of a run that was concluded."""
+    return Outcome(store.report(record.id), RunFailedError(record.error, where=record.id) if record.error else None)
+
+
 def conclude(
     link: Link,
     agent: str,
@@ -393,7 +399,10 @@ def conclude(
     told: Listener,
     meter: Callable[[], Meter] | None = None,
 ) -> Outcome:
-    """Fetch what a run left, make the report, keep it, and clear the device."""
+    """Fetch what a run left, make the report, keep it, and clear the device.
+
+    Where another command of ours, which followed the run that this one stopped, was quicker, its outcome is given.
+    """
     told.quiet()
     try:
         with tempfile.TemporaryDirectory(prefix="argus-edge-") as folder:
@@ -401,6 +410,11 @@ def conclude(
             result = read_result(files, context.run)
             report = make_report(context, result, files, meter() if meter else None)
             error = failure(result, files, context, link.transport.description)
+    except RunFailedError:
+        record = store.find(context.run)
+        if not record.has_report:
+            raise
+        return recorded(record, store)
     except KeyboardInterrupt:
         raise InterruptedRunError(
             f"Interrupted; the run {context.run} has ended on the device and was not fetched.",
@@ -416,6 +430,9 @@ def clear(link: Link, agent: str, run: str, told: Listener) -> None:
     """Remove a run's files from the device; where it cannot be reached, the report is there all the same."""
     try:
         AgentClient(link.transport, link.entry, agent).remove(run)
+    except RunFailedError:
+        if not unknown(link, agent, run):  # else another command of ours was quicker
+            raise
     except DeviceUnreachableError as error:
         told.say(
             f"note: {error.what} What the run {run} left there is still there: "

@@ -12,7 +12,7 @@ from argus_edge.devices.agent_client import AgentClient
 from argus_edge.devices.connect import connect
 from argus_edge.devices.deploy import deploy_agent
 from argus_edge.devices.transport import Transport
-from argus_edge.errors import ArgusError
+from argus_edge.errors import ArgusError, RunFailedError
 from argus_edge.schema.agent import RunStatus
 from argus_edge.schema.device import DeviceEntry
 from argus_edge.store.records import UNFINISHED, Record, Store
@@ -85,7 +85,12 @@ def stop(record: Record, store: Store, *, connect: Connect = connect) -> Outcome
         client = deploy_agent(link.transport, entry)
         context = Context.from_json(context_json)
         check_known(client, record, store, context)
-        client.stop(record.id)
+        try:
+            client.stop(record.id)
+        except RunFailedError:
+            # Whoever followed it may have fetched and cleared it between its end and the agent's answer.
+            if not store.find(record.id).has_report:
+                raise
         return conclude(link, client.agent, context, store, Nobody())
     finally:
         link.close()

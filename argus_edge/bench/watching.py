@@ -209,7 +209,7 @@ def stop_on_interrupt(link: Link, agent: str, run: str, listener: Listener) -> I
     except KeyboardInterrupt:
         return InterruptedRunError(f"Left the run {run} at once.", where=where, next_step=left)
     except ArgusError as error:
-        if _unknown(link, agent, run):
+        if unknown(link, agent, run):
             return InterruptedRunError("Interrupted before the run was started.", where=where)
         return InterruptedRunError(
             f"Interrupted, and the run {run} could not be stopped: {error.what}", where=where, next_step=left
@@ -217,7 +217,7 @@ def stop_on_interrupt(link: Link, agent: str, run: str, listener: Listener) -> I
     return InterruptedRunError(f"Interrupted; the run {run} was stopped.", where=where)
 
 
-def _unknown(link: Link, agent: str, run: str) -> bool:
+def unknown(link: Link, agent: str, run: str) -> bool:
     """Return whether the device says that it has no such run."""
     try:
         return all(status.run != run for status in AgentClient(link.transport, link.entry, agent).list_runs())
