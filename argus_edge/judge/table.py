@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -255,7 +256,8 @@ def _cells(path: Path | str) -> tuple[list[str], list[list[str]], Array]:
 
 def _levels(header: list[str], where: str) -> Scale:
     """Return the scale that the columns logprob_1 … logprob_K say."""
-    found = sorted(int(name[8:]) for name in header if name.startswith("logprob_") and name[8:].isdecimal())
+    # Only the plain spelling: logprob_02 and other digits that int() reads are columns like any other.
+    found = sorted(int(name[8:]) for name in header if re.fullmatch(r"logprob_(0|[1-9][0-9]{0,5})", name))
     if found != list(range(1, len(found) + 1)) or not 2 <= len(found) <= MAX_LEVELS:
         names = ", ".join(f"logprob_{k}" for k in found[:20]) or "none"
         apart = next((mark for mark in (";", "\t") if len(header) == 1 and mark in header[0]), None)

@@ -94,6 +94,7 @@ def test_labels_are_found_by_their_short_name(scores, tmp_path):
         ("", "no rows"),
         ("task,human_score\na,3\n", "logprob_1"),
         ("logprob_1,logprob_3\n-1,-1\n", "logprob_1, logprob_3"),
+        ("logprob_1,logprob_02,logprob_٣\n-1,-1,-1\n", "found: logprob_1\\."),
         ("logprob_1,logprob_2\n-1\n", "1 cells, the header 2"),
         ("logprob_1,logprob_1,logprob_2\n-1,-1,-1\n", "column twice"),
         ("logprob_1,logprob_2,judge\n-1,-1,a\n-1,-1,b\n", "mixes 2 judges"),
