@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING
 
@@ -201,8 +200,8 @@ class _Row:
         self.progress = Progress()
 
 
-class _RowListener:
-    """Keeps one board's row."""
+class _RowListener(Nobody):
+    """Keeps one board's row, which stays when nothing more comes."""
 
     def __init__(self, table: LiveTable, name: str, row: _Row) -> None:
         self._table = table
@@ -229,10 +228,3 @@ class _RowListener:
         progress = self._row.progress
         progress.event(event)
         self._table.show(self._row, progress.phase, progress.count)
-
-    def quiet(self) -> None:
-        """Do nothing: the row stays."""
-
-    def pause(self, seconds: float) -> None:
-        """Sleep."""
-        time.sleep(seconds)

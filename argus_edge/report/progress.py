@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import IO
 
@@ -10,6 +9,7 @@ from rich.live import Live
 from rich.text import Text
 
 from argus_edge.bench.plan import duration_text
+from argus_edge.bench.watching import Nobody
 from argus_edge.report.console import stderr_console
 from argus_edge.schema.agent import Event
 from argus_edge.text import clean
@@ -78,7 +78,7 @@ def sending(done: int, total: int) -> str:
     return f"sending {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
 
 
-class ProgressLine:
+class ProgressLine(Nobody):
     """Tells a person what goes on.
 
     Parameters
@@ -115,10 +115,6 @@ class ProgressLine:
         if self._live is not None:
             self._live.stop()
             self._live = None
-
-    def pause(self, seconds: float) -> None:
-        """Sleep."""
-        time.sleep(seconds)
 
     def _show(self, text: str) -> None:
         if not self._console.is_terminal:
