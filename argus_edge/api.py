@@ -116,7 +116,7 @@ def bench(
         all benches are brought to their ends first, and the reports of those that went well are in the record.
     """
     from argus_edge.bench.drive import bench as bench_on
-    from argus_edge.bench.drive import prepare
+    from argus_edge.bench.prepare import prepare
     from argus_edge.bench.request import make_request, meter_reader
     from argus_edge.devices.inventory import Inventory
     from argus_edge.store.records import Store

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from argus_edge.bench import preflight
-from argus_edge.bench.context import ComponentContext, Context
-from argus_edge.bench.cost import component_cost
-from argus_edge.bench.end_to_end import END_TO_END, RUNTIMES, Whole, whole_context, whole_of
+from argus_edge.bench.context import Context
+from argus_edge.bench.end_to_end import END_TO_END, RUNTIMES
 from argus_edge.bench.energy import Meter
 from argus_edge.bench.energy_pass import measure_energy
 from argus_edge.bench.fetching import failure, read_result
-from argus_edge.bench.inputs import (
-    PreparedInputs,
-    Shapes,
-    check_shapes_are_used,
-    prepare_inputs,
-    read_input_file,
-)
-from argus_edge.bench.model_types import RUNTIMES_OF, ResolvedModel
-from argus_edge.bench.models import resolve_model
+from argus_edge.bench.model_types import RUNTIMES_OF
 from argus_edge.bench.placing import place
-from argus_edge.bench.plan import Options, Placed, describe, make_job, new_run_id
+from argus_edge.bench.plan import Placed, describe, make_job, new_run_id
+from argus_edge.bench.prepare import Prepared
 from argus_edge.bench.report import device_section, make_report, model_section
-from argus_edge.bench.serving import SERVER, Served, served_model, served_of
 from argus_edge.bench.waiting import Queue
 from argus_edge.bench.watching import (
     Link,
@@ -44,7 +35,7 @@ from argus_edge.devices.connect import connect
 from argus_edge.devices.deploy import deploy_agent
 from argus_edge.devices.probing import profile_note, profile_of
 from argus_edge.devices.transport import Transport
-from argus_edge.errors import ArgusError, DeviceUnreachableError, InterruptedRunError, RunFailedError, UsageError
+from argus_edge.errors import ArgusError, DeviceUnreachableError, InterruptedRunError, RunFailedError
 from argus_edge.schema.agent import DeviceFacts
 from argus_edge.schema.base import Source
 from argus_edge.schema.bench import BenchReport, Setup
@@ -55,91 +46,11 @@ Connect = Callable[[DeviceEntry], Transport]
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to bench, as the user asked for it.
-
-    Attributes
-    ----------
-    model
-        As typed; None: ResNet-50 of the onnx package.
-    options
-        How.
-    shapes, input_file
-        What binds the inputs.
-    command
-        The command line, for the report.
-    """
-
-    model: str | None = None
-    options: Options = field(default_factory=Options)
-    shapes: Shapes = field(default_factory=Shapes)
-    input_file: Path | None = None
-    command: str = ""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A model with its inputs: all that needs no device."""
-
-    request: Request
-    model: ResolvedModel
-    inputs: Mapping[str, PreparedInputs]
-    components: Mapping[str, ComponentContext]
-    whole: Whole | None = None
-    served: Served | None = None
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What came of a bench on one device: the report, and the error where the run failed."""
 
     report: BenchReport
     error: ArgusError | None = None
-
-
-def prepare(request: Request) -> Prepared:
-    """Resolve the model, make its inputs and count its cost, before any device is asked.
-
-    Raises
-    ------
-    InputError, UsageError
-        The model or the inputs cannot be used.
-    """
-    served = served_of(request.model, request.options)
-    if served is not None and (request.input_file or request.shapes.inputs):
-        raise UsageError("--input and --shape belong to a model's own inputs; a server has none.")
-    if served is not None:
-        known = ComponentContext(unit=served.unit)
-        return Prepared(request, served_model(served.model, served.url), {}, {SERVER: known}, served=served)
-    model = resolve_model(request.model, runtime=request.options.runtime)
-    preflight.choose_runtime(model, request.options.runtime)
-    check_shapes_are_used(model, request.shapes)
-    several = len(model.components) > 1
-    inputs: dict[str, PreparedInputs] = {}
-    components: dict[str, ComponentContext] = {}
-    for part in model.components:
-        given = read_input_file(request.input_file, part, several=several) if request.input_file else None
-        prepared = prepare_inputs(
-            part, root=model.root, shapes=request.shapes, batch=request.options.batch, given=given
-        )
-        inputs[part.name] = prepared
-        components[part.name] = ComponentContext(
-            precision=part.precision,
-            cost=component_cost(part, prepared.shapes, prepared.dims),
-            limits=part.parity_limits,
-            largest_output=prepared.largest_output,
-        )
-    options = request.options
-    whole = whole_of(
-        model,
-        inputs,
-        batch=options.batch,
-        prompt_tokens=options.prompt_tokens,
-        output_tokens=options.output_tokens,
-    )
-    if whole is not None:
-        components[END_TO_END] = whole_context(whole, model, components)
-    return Prepared(request, model, inputs, components, whole)
 
 
 def bench(

@@ -13,9 +13,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from argus_edge.artifacts import sha256_file
-from argus_edge.bench.drive import Connect, Outcome, Prepared, bench, resume
+from argus_edge.bench.drive import Connect, Outcome, bench, resume
 from argus_edge.bench.energy import Meter
 from argus_edge.bench.fleet import Result, Task
+from argus_edge.bench.prepare import Prepared
 from argus_edge.bench.quarantine import Quarantine
 from argus_edge.bench.waiting import Queue
 from argus_edge.bench.watching import Listener

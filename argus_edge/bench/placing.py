@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from argus_edge.bench.end_to_end import END_TO_END
 from argus_edge.bench.inputs import Arrays, PreparedInputs
 from argus_edge.bench.plan import Placed
+from argus_edge.bench.prepare import Prepared
 from argus_edge.bench.watching import Listener
 from argus_edge.devices.deploy import deploy_files
 from argus_edge.devices.transport import Transport
 from argus_edge.schema.device import DeviceEntry
-
-if TYPE_CHECKING:
-    from argus_edge.bench.drive import Prepared
 
 
 def place(transport: Transport, entry: DeviceEntry, prepared: Prepared, told: Listener) -> dict[str, Placed]:

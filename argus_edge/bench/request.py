@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from argus_edge.bench.drive import Request
 from argus_edge.bench.energy import Meter, read_meter
-from argus_edge.bench.inputs import parse_shapes
-from argus_edge.bench.plan import Options, scenario_of
+from argus_edge.bench.inputs import Shapes, parse_shapes
+from argus_edge.bench.options import Options, scenario_of
 from argus_edge.schema.agent import Warmup
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to bench, as the user asked for it.
+
+    Attributes
+    ----------
+    model
+        As typed; None: ResNet-50 of the onnx package.
+    options
+        How.
+    shapes, input_file
+        What binds the inputs.
+    command
+        The command line, for the report.
+    """
+
+    model: str | None = None
+    options: Options = field(default_factory=Options)
+    shapes: Shapes = field(default_factory=Shapes)
+    input_file: Path | None = None
+    command: str = ""
 
 
 class How(TypedDict, total=False):

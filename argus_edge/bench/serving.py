@@ -7,7 +7,6 @@ import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -15,10 +14,8 @@ import numpy as np
 from argus_edge.artifacts import host_errors
 from argus_edge.bench.end_to_end import OUTPUT_TOKENS
 from argus_edge.bench.model_types import BenchComponent, ResolvedModel
+from argus_edge.bench.options import Options
 from argus_edge.errors import InputError, UsageError
-
-if TYPE_CHECKING:
-    from argus_edge.bench.plan import Options
 
 SERVER = "server"
 PROMPT_TOKENS = 64

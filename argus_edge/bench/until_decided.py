@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from argus_edge.bench.plan import PATIENCE, PATIENCE_S
+from argus_edge.bench.options import PATIENCE, PATIENCE_S
 from argus_edge.errors import UsageError
 from argus_edge.gate.budget import Budget
 from argus_edge.gate.validate import BENCH_KINDS, ON_THE_LIMIT, validate_reports

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from argus_edge.cli.output import emit_json, json_option, say
+from argus_edge.cli.output import emit_json, json_option, report_path, say
 from argus_edge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ def bench(
     MODEL is a bundle, a .onnx, .tflite or torch file. Without one it is ResNet-50 of the onnx package, whose weights
     are constant: its times are real. Devices work at the same time, each at one bench after the other.
     """
-    from argus_edge.bench.drive import prepare
     from argus_edge.bench.fleet import run
     from argus_edge.bench.matrix import Means, come_back_task, matrix
+    from argus_edge.bench.prepare import prepare
     from argus_edge.bench.quarantine import Quarantine
     from argus_edge.bench.request import make_request, meter_reader
     from argus_edge.bench.waiting import Queue
@@ -238,15 +238,6 @@ def finish(results: Sequence[Result], *, out: str | None, json_path: str | None,
     error = worst(results, strict=strict)
     if error is not None:
         raise error
-
-
-def report_path(out: str | None, run: str, *, several: bool) -> Path:
-    """Return where a report goes: the file named, or RUN.json in the folder named or the current one."""
-    if out is None:
-        return Path(f"{run}.json")
-    if out.endswith("/") or several or Path(out).is_dir():
-        return Path(out, f"{run}.json")
-    return Path(out)
 
 
 def command_line() -> str:

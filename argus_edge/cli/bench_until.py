@@ -13,8 +13,8 @@ from argus_edge.cli.output import emit_json, say
 from argus_edge.errors import UsageError
 
 if TYPE_CHECKING:
-    from argus_edge.bench.drive import Prepared
     from argus_edge.bench.matrix import Means
+    from argus_edge.bench.prepare import Prepared
     from argus_edge.reports import Found
     from argus_edge.schema.bench import BenchReport
     from argus_edge.schema.device import DeviceEntry
@@ -35,7 +35,7 @@ def bench_until(
     from argus_edge.bench.fleet import run
     from argus_edge.bench.matrix import matrix
     from argus_edge.bench.until_decided import bench_budget, until_decided
-    from argus_edge.cli.bench import report_path
+    from argus_edge.cli.output import report_path
     from argus_edge.gate.budget import read_budget
     from argus_edge.interrupts import Interrupts
     from argus_edge.report.console import stdout_console

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -32,3 +33,12 @@ def say(message: str) -> None:
     from argus_edge.text import printable
 
     click.echo(printable(message), err=True)
+
+
+def report_path(out: str | None, run: str, *, several: bool) -> Path:
+    """Return where a report goes: the file named, or RUN.json in the folder named or the current one."""
+    if out is None:
+        return Path(f"{run}.json")
+    if out.endswith("/") or several or Path(out).is_dir():
+        return Path(out, f"{run}.json")
+    return Path(out)

@@ -143,7 +143,9 @@ class _Run:
     @staticmethod
     def _make() -> tuple[Context, bytes, bytes]:
         from argus_edge.bench import drive
-        from argus_edge.bench.plan import Options, scenario_of
+        from argus_edge.bench.options import Options, scenario_of
+        from argus_edge.bench.prepare import prepare
+        from argus_edge.bench.request import Request
         from argus_edge.schema.agent import Warmup
         from argus_edge.store.records import Store
 
@@ -161,7 +163,7 @@ class _Run:
         )
         entry = DeviceEntry(name="local", python=os.sys.executable, home=str(SCRATCH / "device"))
         try:
-            outcome = drive.bench(drive.prepare(drive.Request(None, options)), entry, store)
+            outcome = drive.bench(prepare(Request(None, options)), entry, store)
         finally:
             drive.read_result = reading
         context = Context.from_json(store.documents(outcome.report.run)[1])

@@ -53,7 +53,8 @@ def main() -> None:
     trials = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ARGUS_EDGE_STORE"] = f"sqlite:///{folder}/runs.db"
-        from argus_edge.bench.drive import bench, prepare
+        from argus_edge.bench.drive import bench
+        from argus_edge.bench.prepare import prepare
         from argus_edge.bench.request import make_request
         from argus_edge.devices.inventory import Inventory
         from argus_edge.errors import ArgusError

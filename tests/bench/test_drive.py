@@ -10,10 +10,12 @@ import pytest
 from onnx import TensorProto, helper
 
 from argus_edge.bench import elsewhere, placing
-from argus_edge.bench.drive import Request, bench, prepare, resume
+from argus_edge.bench.drive import bench, resume
 from argus_edge.bench.inputs import PreparedInputs
+from argus_edge.bench.options import Options, scenario_of
 from argus_edge.bench.percentiles import nearest_rank
-from argus_edge.bench.plan import Options, scenario_of
+from argus_edge.bench.prepare import prepare
+from argus_edge.bench.request import Request
 from argus_edge.bench.samples import decode
 from argus_edge.devices.agent_client import AgentClient
 from argus_edge.errors import DeviceBusyError, InterruptedRunError, MisfitError, RunFailedError

@@ -5,9 +5,10 @@ import sys
 import pytest
 
 from argus_edge.bench import watching
-from argus_edge.bench.drive import Request, bench, prepare, resume
-from argus_edge.bench.plan import Options, scenario_of
-from argus_edge.bench.request import make_request
+from argus_edge.bench.drive import bench, resume
+from argus_edge.bench.options import Options, scenario_of
+from argus_edge.bench.prepare import prepare
+from argus_edge.bench.request import Request, make_request
 from argus_edge.devices.ssh import SshTransport
 from argus_edge.errors import DeviceUnreachableError, RunFailedError
 from argus_edge.schema.agent import Warmup

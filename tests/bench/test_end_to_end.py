@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from argus_edge.bench.drive import bench, prepare
+from argus_edge.bench.drive import bench
 from argus_edge.bench.end_to_end import END_TO_END
 from argus_edge.bench.end_to_end import whole_of as whole_of_bundle
+from argus_edge.bench.prepare import prepare
 from argus_edge.bench.request import make_request
 from argus_edge.bench.samples import decode
 from argus_edge.errors import InputError, UsageError

@@ -4,9 +4,12 @@ import stat
 
 import pytest
 
-from argus_edge.bench.drive import Request, bench, prepare
+from argus_edge.bench.drive import bench
 from argus_edge.bench.energy_pass import energy_job
-from argus_edge.bench.plan import Options, Placed, make_job, scenario_of
+from argus_edge.bench.options import Options, scenario_of
+from argus_edge.bench.plan import Placed, make_job
+from argus_edge.bench.prepare import prepare
+from argus_edge.bench.request import Request
 from argus_edge.devices.agent_client import AgentClient
 from argus_edge.schema.agent import SensorFact, Warmup
 

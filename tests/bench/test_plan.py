@@ -5,15 +5,14 @@ from datetime import datetime, timezone
 import pytest
 
 from argus_edge.bench.model_types import BenchComponent, ResolvedModel
+from argus_edge.bench.options import Options, scenario_of
 from argus_edge.bench.plan import (
-    Options,
     Placed,
     describe,
     duration_text,
     estimate_s,
     make_job,
     new_run_id,
-    scenario_of,
 )
 from argus_edge.errors import UsageError
 

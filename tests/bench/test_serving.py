@@ -2,7 +2,8 @@
 
 import pytest
 
-from argus_edge.bench.drive import bench, prepare
+from argus_edge.bench.drive import bench
+from argus_edge.bench.prepare import prepare
 from argus_edge.bench.request import make_request
 from argus_edge.bench.samples import decode
 from argus_edge.bench.serving import made_up, pictures

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from argus_edge.bench.drive import Request, bench, prepare, resume
-from argus_edge.bench.plan import Options, scenario_of
+from argus_edge.bench.drive import bench, resume
+from argus_edge.bench.options import Options, scenario_of
+from argus_edge.bench.prepare import prepare
+from argus_edge.bench.request import Request
 from argus_edge.devices import container
 from argus_edge.devices.deploy import deploy_agent
 from argus_edge.devices.local import LocalTransport

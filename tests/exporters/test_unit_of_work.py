@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="needs the export extra")
 pytest.importorskip("transformers", minversion="5", reason="the families need transformers 5")
 
 from argus_edge.agents import runtimes
-from argus_edge.bench.drive import prepare
+from argus_edge.bench.prepare import prepare
 from argus_edge.bench.request import make_request
 from argus_edge.bundles import bundle_path, multimodal_positions
 from tests.exporters.test_generation import NEW_TOKENS, greedy, runners
