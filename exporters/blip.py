@@ -12,6 +12,7 @@ from argus_edge.exporters.decoder import (
     additive_mask,
     cache_argument,
     decoder_dims,
+    hiding,
     kv_cache,
     lengths,
     pad_left,
@@ -95,7 +96,7 @@ class CaptionDecoder(Piece):
         own = PastCache(past)
         hidden = self.decoder.bert(
             input_ids=input_ids,
-            attention_mask=additive_mask(attention_mask, length),
+            attention_mask=additive_mask(attention_mask, length, dtype=self.decoder.dtype),
             position_ids=positions(attention_mask, length),
             encoder_hidden_states=input_ids,  # says that there is an image; its keys and values are in the cache
             is_decoder=True,
@@ -181,7 +182,7 @@ class Matching(Piece):
         """Return itm_score of shape (batch, 2)."""
         hidden = self.text_encoder(
             input_ids=input_ids,
-            attention_mask=torch.where(attention_mask != 0, 0.0, torch.finfo(torch.float32).min)[:, None, None, :],
+            attention_mask=hiding(attention_mask != 0, self.text_encoder.dtype)[:, None, None, :],
             encoder_hidden_states=image_embeds,
         ).last_hidden_state
         return (self.itm_head(hidden[:, 0]),)

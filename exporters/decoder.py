@@ -74,7 +74,12 @@ def positions(attention_mask: torch.Tensor, length: int) -> torch.Tensor:
 
 
 def additive_mask(
-    attention_mask: torch.Tensor, length: int, *, window: int | None = None, blocks: torch.Tensor | None = None
+    attention_mask: torch.Tensor,
+    length: int,
+    *,
+    window: int | None = None,
+    blocks: torch.Tensor | None = None,
+    dtype: torch.dtype = torch.float32,
 ) -> torch.Tensor:
     """Return the mask that is added to attention scores: 0 where a query sees a key, the least float where not.
 
@@ -88,11 +93,13 @@ def additive_mask(
         A key is seen by the ``window`` queries from its own on; None: by all from its own on.
     blocks
         Shape (batch, length): tokens of one block (>= 0) see each other both ways. -1: none.
+    dtype
+        Of the attention's scores.
 
     Returns
     -------
     torch.Tensor
-        float32 of shape (batch, 1, length, total).
+        Of shape (batch, 1, length, total).
     """
     total = attention_mask.shape[1]
     keys = torch.arange(total, device=attention_mask.device)
@@ -105,7 +112,12 @@ def additive_mask(
     if window is not None:
         seen = seen & (keys[None, :] > queries[:, None] - window)[None, None]
     seen = seen & (attention_mask != 0)[:, None, None, :]
-    return torch.where(seen, 0.0, torch.finfo(torch.float32).min)
+    return hiding(seen, dtype)
+
+
+def hiding(seen: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return 0 where something is seen and the least number of ``dtype`` where not: scores and mask are of one type."""
+    return torch.where(seen, 0.0, torch.finfo(dtype).min).to(dtype)
 
 
 def image_blocks(is_image: torch.Tensor) -> torch.Tensor:

@@ -17,7 +17,7 @@ from argus_edge.schema.bundle import Precision
 
 
 class HalfPiece(Piece):
-    """A piece in fp16 whose inputs and outputs stay fp32, except for a decoder's keys and values."""
+    """A piece in fp16 whose inputs and outputs stay fp32, a decoder's keys and values among them."""
 
     def __init__(self, piece: Piece, plan: ComponentPlan) -> None:
         super().__init__()
@@ -48,9 +48,21 @@ class TorchFormat(Format):
     suffix: ClassVar[str] = ".pt2"
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32", "fp16")
 
+    def __init__(self) -> None:
+        # The last program that was read, and its file: reading takes as long as tracing.
+        self._read: tuple[Path, torch.export.ExportedProgram] | None = None
+
+    def _program(self, path: Path) -> torch.export.ExportedProgram:
+        """Read a file that has just been written, once for its facts and its run."""
+        if self._read is None or self._read[0] != path:
+            self._read = None  # one model's weights at a time
+            self._read = path, torch.export.load(path)
+        return self._read[1]
+
     def convert(self, piece: Piece, plan: ComponentPlan, request: Request, folder: Path) -> Converted:
         """Export with dynamic axes and save."""
         path = folder / f"{plan.name}.pt2"
+        self._read = None
         notes: tuple[str, ...] = ()
         shapes = dynamic_shapes(piece, plan)
         module: Piece = piece
@@ -69,7 +81,7 @@ class TorchFormat(Format):
 
     def runner(self, path: Path, plan: ComponentPlan) -> Runner:
         """Return a function that runs the program."""
-        program = unguarded(torch.export.load(path))
+        program = unguarded(self._program(path))
         names = [spec.name for spec in plan.outputs]
 
         @torch.no_grad()
@@ -85,7 +97,7 @@ class TorchFormat(Format):
 
     def facts(self, converted: Converted) -> FileFacts:
         """Read operators and the size of the constants from the program."""
-        program = torch.export.load(converted.file)
+        program = self._program(converted.file)
         ops = Counter(
             str(node.target).removesuffix(".default")
             for node in program.graph.nodes

@@ -74,14 +74,21 @@ class Runtime(BaseRuntime):
         return (value if hasattr(value, "detach") else self._torch.from_numpy(value)).to(self._device)
 
     def _arguments(self, inputs):
-        """Return (positional, keyword) tensors on the device: by the module's names, else in the given order."""
+        """Return (positional, keyword) tensors on the device: by the bundle's names in their order, else the module's.
+
+        Arrays that are named after neither are taken in the order in which they are given.
+        """
         tensors = {name: self._tensor(value) for name, value in inputs.items()}
         names = self._positional + self._keywords
-        if set(names) <= set(tensors):
-            return [tensors[name] for name in self._positional], {name: tensors[name] for name in self._keywords}
-        if len(tensors) != len(names):
-            raise Fault("input-rejected", "the model takes %s, given were %s" % (names, sorted(tensors)))
-        values = list(tensors.values())
+        known = self.part.get("input_names") or []
+        if len(known) == len(names) and set(known) == set(tensors):
+            values = [tensors[name] for name in known]
+        elif set(names) <= set(tensors):
+            values = [tensors[name] for name in names]
+        elif len(tensors) == len(names):
+            values = list(tensors.values())
+        else:
+            raise Fault("input-rejected", "the model takes %s, given were %s" % (known or names, sorted(tensors)))
         count = len(self._positional)
         return values[:count], dict(zip(self._keywords, values[count:]))
 

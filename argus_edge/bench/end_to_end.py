@@ -64,7 +64,11 @@ class Whole:
         return Pipeline(
             components=[
                 PipelineComponent(
-                    name=name, model=paths[name], format=components[name].format, outputs=components[name].outputs
+                    name=name,
+                    model=paths[name],
+                    format=components[name].format,
+                    input_names=components[name].input_names,
+                    outputs=components[name].outputs,
                 )
                 for name in names
             ],

@@ -114,6 +114,11 @@ class BenchComponent:
         return sum(file.bytes for file in self.files)
 
     @property
+    def input_names(self) -> list[str]:
+        """Names of the inputs in the file's order, by a bundle's manifest."""
+        return [spec.name for spec in self.bundled.inputs] if self.bundled else []
+
+    @property
     def outputs(self) -> list[str]:
         """Names of the outputs in the file's order, by a bundle's manifest."""
         return [spec.name for spec in self.bundled.outputs] if self.bundled else []

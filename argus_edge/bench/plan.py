@@ -120,6 +120,7 @@ def make_part(
             "provider": provider,
             "model": placed.model,
             "format": component.format,
+            "input_names": component.input_names,
             "outputs": component.outputs,
             "threads": options.threads,
             "inputs": placed.inputs,

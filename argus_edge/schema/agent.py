@@ -62,6 +62,9 @@ class Part(BaseModel):
     provider: Literal["cpu", "cuda", "tensorrt", "xnnpack"] = "cpu"
     model: Text | None = Field(default=None, description="Path on the device; None for the null runtime.")
     format: Format = "none"
+    input_names: list[str] = Field(
+        default_factory=list, max_length=4096, description="In the file's order, for runtimes whose files do not tell."
+    )
     outputs: list[str] = Field(
         default_factory=list, max_length=4096, description="Names of the outputs, for runtimes whose files do not tell."
     )

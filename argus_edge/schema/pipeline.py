@@ -20,6 +20,7 @@ class PipelineComponent(BaseModel):
     name: str = Field(max_length=64)
     model: Path = Field(description="Path on the device.")
     format: Format
+    input_names: list[str] = Field(default_factory=list, max_length=4096, description="In the file's order.")
     outputs: list[str] = Field(default_factory=list, max_length=4096, description="Names, in the file's order.")
 
 

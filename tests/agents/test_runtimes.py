@@ -378,6 +378,9 @@ def version(package: str) -> str:
 # ---------------------------------------------------------------- PyTorch
 
 
+NAMES = {"a": "left", "b": "right"}  # what a bundle calls the arguments
+
+
 @pytest.fixture(scope="module")
 def small_torch(tmp_path_factory):
     torch = pytest.importorskip("torch")
@@ -394,6 +397,9 @@ def small_torch(tmp_path_factory):
     np.savez(folder / "inputs.npz", b=b.numpy(), a=a.numpy())
     golden = {"in/a/0": a, "in/b/0": b, "out/output_0/0": a + b, "out/output_1_1/0": a @ b.T}
     np.savez(folder / "golden.npz", **{name: value.numpy() for name, value in golden.items()})
+    renamed = {"in/right/0": b, "in/left/0": a, "out/output_0/0": a + b, "out/output_1_1/0": a @ b.T}
+    np.savez(folder / "renamed.npz", **{name: value.numpy() for name, value in renamed.items()})
+    np.savez(folder / "renamed-inputs.npz", right=b.numpy(), left=a.numpy())
     return folder
 
 
@@ -422,6 +428,16 @@ def test_torch_runs_a_model_and_agrees_with_its_golden_outputs(agent, small_torc
     assert part.parity.max_abs_error < 1e-6
     assert set(part.parity.outputs) == {"output_0", "output_1_1"}
     assert part.providers_used == ["cpu"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("form", ["torchscript", "exported"])
+def test_torch_takes_inputs_by_the_bundles_names_in_whatever_order_they_come(agent, small_torch, form) -> None:
+    files = {"inputs": str(small_torch / "renamed-inputs.npz"), "golden": str(small_torch / "renamed.npz")}
+    part = agent.run(torch_part(small_torch, form, input_names=list(NAMES.values()), **files)).parts[0]
+    assert part.state == "done", part.error
+    assert part.parity.max_abs_error < 1e-6
 
 
 @pytest.mark.slow

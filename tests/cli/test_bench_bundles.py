@@ -64,17 +64,17 @@ def test_lengths_that_are_not_possible(quick_home):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["clip", "gemma3"])
-def test_exported_models_as_typed(quick_home, family):
+@pytest.mark.parametrize(("family", "form"), [("clip", "onnx"), ("gemma3", "onnx"), ("gemma3", "torch")])
+def test_exported_models_as_typed(quick_home, family, form):
     pytest.importorskip("torch", reason="needs the export extra")
     pytest.importorskip("transformers", minversion="5", reason="the families need transformers 5")
     from tests.support import tiny_vlm
 
     model = quick_home / f"{family}-model"
-    model.mkdir()
+    model.mkdir(exist_ok=True)
     getattr(tiny_vlm, family)(model)
-    bundle = quick_home / f"{family}-bundle"
-    done = argus(quick_home, "export", model, "--format", "onnx", "--precision", "fp32", "--out", bundle)
+    bundle = quick_home / f"{family}-{form}-bundle"
+    done = argus(quick_home, "export", model, "--format", form, "--precision", "fp32", "--out", bundle)
     assert done.returncode == 0, done.stderr
     done = argus(
         quick_home, "bench", bundle, "--device", "local", "--duration", "0.5s", "--warmup", "2", "--json", "-"

@@ -7,13 +7,15 @@ torch = pytest.importorskip("torch", reason="needs the export extra")
 transformers = pytest.importorskip("transformers", minversion="5", reason="the families need transformers 5")
 
 from argus_edge.bundles import bundle_path
-from argus_edge.exporters.onnx_format import onnx_runner
+from argus_edge.exporters.registry import FORMATS
 
 NEW_TOKENS = 6
 
 
 def runners(folder, manifest):
-    return {part.name: onnx_runner(bundle_path(folder, part.file)) for part in manifest.components}
+    """Return the bundle's files as functions, by component; each in its format's own runtime."""
+    file_format = FORMATS[manifest.format]()
+    return {part.name: file_format.runner(bundle_path(folder, part.file), part) for part in manifest.components}
 
 
 def greedy(manifest, run, prompt, prefill, positions=None, every=None):

@@ -49,9 +49,10 @@ def call(made, loaded, times=2):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("options", [{"opset": 15}, {"format": "torch", "precision": "fp32"}], ids=["onnx", "torch"])
 @pytest.mark.parametrize("family", ["blip", "gemma3", "qwen2_5_vl"])
-def test_it_writes_what_the_files_write(exported, family):
-    folder, manifest = exported(family, opset=15)
+def test_it_writes_what_the_files_write(exported, family, options):
+    folder, manifest = exported(family, **options)
     made, loaded = pipeline(folder, output_tokens=NEW_TOKENS)
     marks = call(made, loaded)
     assert np.all(np.diff(marks.ravel()) > 0)
