@@ -119,7 +119,7 @@ def bench(
             )
         placed = place(link.transport, entry, prepared, told)
         context = _context(prepared, entry, facts, profile, placed, runtime, provider, warnings)
-        told.say(describe(prepared.model, context.job, device=entry.name))
+        told.say(describe(prepared.model, context.job, device=entry.name, known=prepared.components))
         store.add(
             context.run,
             device=entry.name,

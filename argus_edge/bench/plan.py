@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
+from argus_edge.bench.context import ComponentContext, Cost
 from argus_edge.bench.end_to_end import END_TO_END, Whole
-from argus_edge.bench.model_types import BenchComponent, ResolvedModel
+from argus_edge.bench.model_types import GPU_PROVIDERS, BenchComponent, ResolvedModel
 from argus_edge.bench.options import LEAST_CALLS_ASKED, PATIENCE, PATIENCE_S, Options
 from argus_edge.bench.serving import SERVER, Served
 from argus_edge.errors import UsageError
@@ -22,6 +23,8 @@ from argus_edge.schema.pipeline import ServerTarget
 IMPORT_S = 3.0
 LOAD_BYTES_S = 100e6
 TYPICAL_WARMUP_S = 3.0
+# What a small board's cores reach, for calls of models that take seconds: multiply-accumulates, and bytes of weights.
+TYPICAL_MACS_S, TYPICAL_BYTES_S = 20e9, 5e9
 # What the supervisor allows at most.
 ALLOWED_LOAD_S = 600.0
 ALLOWED_BUILD_S = 5400.0
@@ -211,8 +214,14 @@ def wall_limit(parts: Sequence[Part]) -> float:
     return total
 
 
-def estimate_s(model: ResolvedModel, job: Job) -> float:
-    """Return about how long the run will take on the device, seconds: starts, loads, warm-ups and timed windows."""
+def estimate_s(model: ResolvedModel, job: Job, known: Mapping[str, ComponentContext] | None = None) -> float:
+    """Return about how long the run will take on the device, seconds: starts, loads, warm-ups and timed windows.
+
+    Parameters
+    ----------
+    known
+        What a call of each part costs: a model of billions goes past its window until its least calls are done.
+    """
     sizes = {component.name: component.bytes for component in model.components}
     sizes[END_TO_END] = model.bytes
     total = 0.0
@@ -220,13 +229,31 @@ def estimate_s(model: ResolvedModel, job: Job) -> float:
         total += IMPORT_S + sizes.get(part.name, 0) / LOAD_BYTES_S
         if part.runtime == "null":
             total -= IMPORT_S - 0.5
-        total += min(TYPICAL_WARMUP_S, part.warmup.max_s)
+        call = _typical_call_s(part, (known or {}).get(part.name, ComponentContext()).cost)
+        warm_up = part.warmup.min_calls if part.warmup.fixed_calls is None else part.warmup.fixed_calls
+        # The first call is apart; and warming up ends after the call in which its time is up.
+        total += call + min(max(TYPICAL_WARMUP_S, warm_up * call), part.warmup.max_s + call)
         windows = 6 if part.scenario.name == "server" and part.scenario.qps is None else 1
-        total += 5.0 if part.profile_ops else windows * part.scenario.duration_s
+        total += 5.0 if part.profile_ops else windows * _window_s(part.scenario, call)
     return total
 
 
-def describe(model: ResolvedModel, job: Job, *, device: str) -> str:
+def _typical_call_s(part: Part, cost: Cost) -> float:
+    """Return about how long a call takes on a small board's cores; 0 where it is not known."""
+    if part.provider in GPU_PROVIDERS:
+        return 0.0
+    return max((cost.macs or 0.0) / TYPICAL_MACS_S, (cost.traffic_bytes or 0.0) / TYPICAL_BYTES_S)
+
+
+def _window_s(scenario: Scenario, call: float) -> float:
+    """Return how long a timed window is open when a call takes so many seconds."""
+    least = min(scenario.min_calls * call, scenario.max_duration_s or scenario.min_calls * call)
+    return max(scenario.duration_s, least)
+
+
+def describe(
+    model: ResolvedModel, job: Job, *, device: str, known: Mapping[str, ComponentContext] | None = None
+) -> str:
     """Say in one line what is about to run, where, and for how long."""
     timed = [part for part in job.parts if not part.profile_ops]
     repeats = 1 + max(part.repeat for part in timed)
@@ -237,7 +264,7 @@ def describe(model: ResolvedModel, job: Job, *, device: str) -> str:
     runs = f" x {repeats} runs" if repeats > 1 else ""
     return (
         f"{model.name} on {device}: {parts}{runs}, {scenario.name} for {scenario.duration_s:g} s each; "
-        f"about {duration_text(estimate_s(model, job))} in all"
+        f"about {duration_text(estimate_s(model, job, known))} in all"
     )
 
 

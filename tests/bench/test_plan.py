@@ -4,6 +4,7 @@ from datetime import datetime, timezone
 
 import pytest
 
+from argus_edge.bench.context import ComponentContext, Cost
 from argus_edge.bench.model_types import BenchComponent, ResolvedModel
 from argus_edge.bench.options import Options, scenario_of
 from argus_edge.bench.plan import (
@@ -15,6 +16,7 @@ from argus_edge.bench.plan import (
     new_run_id,
 )
 from argus_edge.errors import UsageError
+from argus_edge.schema.agent import Warmup
 
 MODEL = ResolvedModel(
     "clip", None, tuple(BenchComponent(name=name, format="onnx", model=None) for name in ("image", "text"))
@@ -45,6 +47,17 @@ def test_the_estimate_counts_every_part():
     assert estimate_s(MODEL, job(runs=3)) == pytest.approx(3 * estimate_s(MODEL, job()))
     assert "2 components" in describe(MODEL, short, device="pi5")
     assert "about" in describe(MODEL, short, device="pi5")
+
+
+def test_the_estimate_knows_that_large_models_go_past_their_window():
+    small, large = ({"image": ComponentContext(cost=Cost(macs, 0.0))} for macs in (4e9, 700e9))
+    short = job(scenario=scenario_of("single-stream", duration=5))
+    assert estimate_s(MODEL, short, small) == pytest.approx(estimate_s(MODEL, short), rel=0.1)
+    # 35 s a call: the first, one of warming up, and the 65 s that a window of 5 s is kept open.
+    more = estimate_s(MODEL, short, large) - estimate_s(MODEL, short)
+    assert more > 35 + 60
+    fixed = job(scenario=scenario_of("single-stream", duration=5), warmup=Warmup(fixed_calls=0))
+    assert estimate_s(MODEL, fixed, large) < estimate_s(MODEL, short, large)
 
 
 def test_the_wall_limit_leaves_room():
