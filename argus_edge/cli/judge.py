@@ -99,6 +99,14 @@ def _warn(warnings: list[str]) -> None:
 )
 @click.option("--compute", default="cpu", show_default=True, metavar="cpu|cuda:0", help="Where a local judge runs.")
 @click.option("--max-new-tokens", type=click.IntRange(1, 16384), default=512, show_default=True)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 86400),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a server may take for one answer.",
+)
 @click.option("--limit", type=click.IntRange(1), help="Ask only about the first N items.")
 @click.option("--responses", metavar="FILE", help="Also write the judge's answers, JSON Lines.")
 @json_option
@@ -111,6 +119,7 @@ def run(
     prompt: str | None,
     compute: str,
     max_new_tokens: int,
+    timeout: float,
     limit: int | None,
     responses: str | None,
     json_path: str | None,
@@ -137,7 +146,7 @@ def run(
         raise UsageError("The prompt has no {answer}.", next_step="put {answer} where the judged answer belongs")
     asked = read_items(items)[:limit]
     if server:
-        judge_backend = BACKENDS["server"](model, server, max_new_tokens=max_new_tokens, say=say)
+        judge_backend = BACKENDS["server"](model, server, max_new_tokens=max_new_tokens, timeout=timeout, say=say)
     else:
         judge_backend = BACKENDS["local"](model, wanted.levels, compute=compute, max_new_tokens=max_new_tokens)
     say(f"asking {judge_backend.name} about {len(asked)} item(s)")

@@ -16,6 +16,7 @@ from argus_edge.evaluate.datasets.index import open_image
 from argus_edge.evaluate.models import load_model
 from argus_edge.evaluate.models.base import ModelSpec, as_matrix, capabilities_of, takes_image_ids
 from argus_edge.evaluate.models.derived import chooser_for
+from argus_edge.evaluate.models.user_class import told
 from argus_edge.evaluate.store import Result
 from argus_edge.evaluate.units import Job, Unit
 
@@ -71,9 +72,9 @@ class Worker:
             raise
         except ImageBrokenError as error:
             raise RunFailedError(f"An image changed while it was evaluated: {error}.", where=str(unit)) from error
-        except Exception as error:  # whatever a model raises is shown with the items that it was given
+        except (Exception, SystemExit) as error:  # whatever a model raises is shown with the items that it was given
             raise RunFailedError(
-                f"The model failed: {type(error).__name__}: {str(error)[:500]}",
+                f"The model failed: {told(error)}",
                 where=str(unit),
                 next_step="what was done is kept: mend the cause and give the same command again",
             ) from error

@@ -98,6 +98,12 @@ class _BudgetReader(YamlReader):
                 raise self.fail(quantity, f"{name}: {error}") from error
             if number < 0 and metric.unit in POSITIVE and not metric.name.endswith(".drop"):
                 raise self.fail(quantity, f"{name}: {raw!r} is below 0, where no measurement is")
+            if metric.highest is not None and metric.name.endswith(".drop") and number >= metric.highest:
+                raise self.fail(quantity, f"{name}: {raw!r} allows any drop{_meant(number)}")
+            if metric.highest is not None and metric.direction == "at least" and number > metric.highest:
+                raise self.fail(
+                    quantity, f"{name}: {raw!r} is more than any measurement ({metric.highest:g}){_meant(number)}"
+                )
             yield Limit(metric, number, str(raw), key.start_mark.line + 1, component)
 
     def quorum(self, node: yaml.Node) -> Quorum:
@@ -115,6 +121,10 @@ class _BudgetReader(YamlReader):
         if required > total:
             raise self.fail(fields["pass"][1], f"{required} of {total} boards can never pass")
         return Quorum(required, total, boards, node.start_mark.line + 1)
+
+
+def _meant(number: float) -> str:
+    return f"; write {number:g} % for a percentage" if 1 <= number <= 100 else ""
 
 
 def parse_budget(text: str, source: Source, where: str) -> Budget:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from argus_edge.gate.metrics import CELL, Metric
+from argus_edge.gate.metrics import CELL, Metric, less_is_better
 from argus_edge.reports import Found
 from argus_edge.schema.bench import BenchReport, Estimate, Measurement
 from argus_edge.schema.evaluation import EvalReport
@@ -170,6 +170,8 @@ def cell_figure(found: Found[EvalReport], baseline: Found[EvalReport] | None, na
     reference = _cell_metric(baseline, match["dataset"], match["metric"])
     if own.value is None or reference.value is None:
         return own if own.value is None else reference
+    if less_is_better(match["metric"]):
+        own, reference = reference, own
     drop = reference.value - own.value
     bounds = (own.low, own.high, reference.low, reference.high)
     if any(bound is None for bound in bounds):

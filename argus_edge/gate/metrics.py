@@ -34,6 +34,13 @@ class Metric:
     kind: Kind
     meaning: str
 
+    @property
+    def highest(self) -> float | None:
+        """The highest value that a measurement can have, where there is one."""
+        match = CELL.fullmatch(self.name)
+        bounded = self.kind == "score" or self.name == "parity_cosine" or (match and not _unbounded(match["metric"]))
+        return 1.0 if bounded else None
+
 
 _TABLE: tuple[tuple[str, str, Direction, Kind, str], ...] = (
     ("latency_p50", "s", "at most", "latency", "median latency of the unit of work"),
@@ -63,6 +70,15 @@ METRICS: dict[str, Metric] = {row[0]: Metric(*row) for row in _TABLE}
 CELL = re.compile(r"(?P<dataset>[a-z0-9_-]{1,64})\.(?P<metric>[A-Za-z0-9_@-]{1,64})(?P<drop>\.drop)?")
 
 
+def less_is_better(metric: str) -> bool:
+    """Say whether a metric of a dataset (``medr_i2t``) is better where it is lower: the median ranks are."""
+    return metric.startswith("medr_")
+
+
+def _unbounded(metric: str) -> bool:
+    return less_is_better(metric) or metric == "cider"
+
+
 def resolve(name: str) -> Metric:
     """Return the metric of a name: one of the table, or ``dataset.metric`` and ``dataset.metric.drop``.
 
@@ -78,7 +94,7 @@ def resolve(name: str) -> Metric:
         raise ValueError(
             f"unknown metric {name!r}; one of {', '.join(METRICS)}, or dataset.metric, dataset.metric.drop"
         )
-    lower = match["metric"].startswith("median_rank")
+    lower = less_is_better(match["metric"])
     direction: Direction = "at most" if match["drop"] or lower else "at least"
     unit = "number" if lower else "share"
     return Metric(

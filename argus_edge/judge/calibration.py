@@ -16,9 +16,10 @@ from argus_edge.judge.conformal import min_rows
 from argus_edge.judge.encoding import decode, encode
 from argus_edge.judge.fitting import Fitted, fit_method, usable_rows
 from argus_edge.judge.groups import DIFFICULTY, Grouping
-from argus_edge.judge.judged import judged_means, task_names
+from argus_edge.judge.judged import TASK_COLUMN, judged_means, task_names
 from argus_edge.judge.learning import labels_for, shared_slope, sizes_of
 from argus_edge.judge.methods import METHODS
+from argus_edge.judge.methods.base import MOST_TRAINING_ROWS
 from argus_edge.judge.scale import Intervals, Scale
 from argus_edge.judge.table import JudgeTable, name_lines
 from argus_edge.judge.tasks import Demands, TaskRows, task_report
@@ -39,6 +40,8 @@ __all__ = [
 
 _FOLDS = 5
 _FEWEST_FOR_DRIFT = 30
+# How width falls with the number of labels shows in so many rows.
+_MOST_FOR_THE_CURVE = 50_000
 _PERCENTS = np.linspace(0, 100, 101)
 
 
@@ -73,8 +76,8 @@ def with_labels_needed(
     grouped = by not in (None, DIFFICULTY)
     infinite = {report.task for report in reports if grouped and report.rows < fewest}
     for repeat in range(_repeats(name)):
-        order = np.random.default_rng([seed, 3, repeat]).permutation(len(table))
-        held, pool = order[: len(table) // 5], order[len(table) // 5 :]
+        order = np.random.default_rng([seed, 3, repeat]).permutation(len(table))[:_MOST_FOR_THE_CURVE]
+        held, pool = order[: len(order) // _FOLDS], order[len(order) // _FOLDS :]
         for size in sizes_of(len(pool)):
             rows = pool[:size]
             found, _ = fit_method(table.take(rows), name, alpha, by, seed + repeat).intervals(table.take(held))
@@ -109,8 +112,9 @@ def _repeats(method: str) -> int:
 
 def expected_fit_seconds(method: str, rows: int) -> float:
     """Say roughly how long :func:`fit_calibration` takes: one fit to all rows, five to four fifths, the curve's."""
-    fits = 1 + _FOLDS * 0.8 + _repeats(method) * 0.8 * (1 + 1 / 2 + 1 / 4 + 1 / 8)
-    return float(METHODS[method].cost * rows / 1000 * fits)
+    trained = min(rows, 2 * MOST_TRAINING_ROWS)
+    curve = _repeats(method) * 0.8 * (1 + 1 / 2 + 1 / 4 + 1 / 8) * min(rows, _MOST_FOR_THE_CURVE)
+    return float(METHODS[method].cost / 1000 * (trained + _FOLDS * min(0.8 * rows, trained) + curve))
 
 
 def fit_calibration(
@@ -140,7 +144,9 @@ def fit_calibration(
         Too few labelled rows, or no such column.
     """
     rows = usable_rows(table)
-    used = table.take(rows)
+    if by not in (None, DIFFICULTY):
+        table.column(str(by))  # an error names all the columns
+    used = table.with_columns({by, TASK_COLUMN}).take(rows)
     warnings = [str(problem) for problem in table.problems]
     skipped = np.flatnonzero(table.readable & ~table.labelled)
     if len(skipped):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -147,7 +147,7 @@ def _run_jobs(jobs: list[_Job], processes: int) -> list[tuple[Tested, float]]:
 def _run_all(table: JudgeTable, plan: Plan, say: Callable[[str], None]) -> dict[str, tuple[list[Tested], float]]:
     """Run all methods on all splits."""
     needed = {"task"} | {plan.by_of(method, table) for method in plan.methods}
-    slim = replace(table, columns={name: table.columns[name] for name in table.columns if name in needed})
+    slim = table.with_columns(needed)
     jobs: list[_Job] = [
         (slim, method, plan.alpha, plan.by_of(method, table), seed)
         for method in plan.methods
@@ -173,7 +173,7 @@ def _within_tasks(table: JudgeTable, tasks: Array, plan: Plan) -> list[Tested]:
     """
     members = [np.flatnonzero(tasks == task) for task in sorted(set(tasks))]
     members = [rows for rows in members if len(rows) >= _FEWEST_WITHIN]
-    parts = [replace(table.take(rows), columns={}) for rows in members]
+    parts = [table.with_columns(()).take(rows) for rows in members]
     jobs: list[_Job] = [
         (part, _GAP_METHOD, plan.alpha, None, seed) for seed in range(1, plan.splits + 1) for part in parts
     ]
@@ -210,6 +210,9 @@ def evaluate_judges(tables: Sequence[JudgeTable], plan: Plan, say: Callable[[str
     if len({table.scale for table in tables}) > 1:
         scales = ", ".join(f"{table.path}: {table.scale}" for table in tables)
         raise InputError(f"The tables are of different scales: {scales}.")
+    if plan.by not in (None, AUTO, DIFFICULTY):
+        for table in tables:
+            table.column(str(plan.by))  # an error names all the columns
     warnings = [str(problem) for table in tables for problem in table.problems]
     used = [table.take(usable_rows(table)) for table in tables]
     # Tables that cannot be joined are an error before anything is measured.

@@ -59,7 +59,7 @@ class Grouping:
     @classmethod
     def of_column(cls, table: JudgeTable, column: str) -> Grouping:
         """Make a group of each value of a column."""
-        names = sorted({group_name(cell) for cell in table.column(column)})
+        names = sorted({group_name(cell) for cell in set(table.column(column))})
         if len(names) > _MAX_GROUPS:
             raise InputError(f"Column {column!r} has {len(names)} values: too many groups.", where=table.path)
         return cls(column, names)
@@ -101,7 +101,9 @@ class Grouping:
                 groups[readable] = np.searchsorted(self.cuts, self.forest(table.features[readable]), side="right")
             return groups
         numbers = {name: number for number, name in enumerate(self.names)}
-        return np.array([numbers.get(group_name(cell), -1) for cell in table.column(self.by)], dtype=int)
+        cells = table.column(self.by)
+        known = {cell: numbers.get(group_name(cell), -1) for cell in set(cells)}
+        return np.array([known[cell] for cell in cells], dtype=int)
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`from_state` needs."""

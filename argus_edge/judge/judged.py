@@ -22,7 +22,8 @@ def task_names(table: JudgeTable, by: str | None) -> list[str]:
     """Return each row's task: the column of the groups, else ``task``, else one task of all rows."""
     for name in (by, TASK_COLUMN):
         if name is not None and name in table.columns:
-            return [group_name(cell) for cell in table.columns[name]]
+            names = {cell: group_name(cell) for cell in set(table.columns[name])}
+            return [names[cell] for cell in table.columns[name]]
     return ["all"] * len(table)
 
 

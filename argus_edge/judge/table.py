@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,10 @@ class JudgeTable:
                 f"There is no column {name!r}.", where=self.path, next_step=f"columns: {', '.join(self.columns)[:400]}"
             )
         return self.columns[name]
+
+    def with_columns(self, names: Collection[str | None]) -> JudgeTable:
+        """Return the table with those of its columns only: what is fitted many times need not carry the rest along."""
+        return replace(self, columns={name: cells for name, cells in self.columns.items() if name in names})
 
     def take(self, rows: Array) -> JudgeTable:
         """Return some of the rows (indices)."""
@@ -273,8 +277,13 @@ def _levels(header: list[str], where: str) -> Scale:
 
 def _numbers(columns: dict[str, Array], name: str, lines: Array, where: str) -> Array:
     """Return a column as numbers, NaN where empty."""
+    cells = columns[name]
+    try:
+        return np.where(cells == "", "nan", cells).astype(float)
+    except ValueError:  # which cell it was
+        pass
     values = np.empty(len(lines))
-    for index, cell in enumerate(columns[name]):
+    for index, cell in enumerate(cells):
         text = cell.strip()
         try:
             values[index] = float(text) if text else math.nan

@@ -16,6 +16,10 @@ Array = NDArray[Any]
 __all__ = ["Demands", "TaskRows", "advise", "gap_interval", "ranking_scoring_gap", "task_report"]
 
 _REPLICATES = 1000
+# Rows above which the bootstrap would only cost: its percentiles are those of a normal law by then.
+_MOST_RESAMPLED = 20_000
+# Draws held in memory at a time.
+_BLOCK = 2_000_000
 _FEWEST_ROWS = 20
 
 
@@ -72,7 +76,7 @@ def ranking_scoring_gap(pearson: float, width: float, span: int) -> float:
 
 
 def gap_interval(judge: Array, human: Array, width: Array, span: int, seed: int = 0) -> tuple[float, float] | None:
-    """95 % percentile bootstrap over rows of the gap.
+    """95 % interval of the gap: percentile bootstrap over rows; by its influence function above 20,000 rows.
 
     Parameters
     ----------
@@ -82,17 +86,42 @@ def gap_interval(judge: Array, human: Array, width: Array, span: int, seed: int 
     n = len(human)
     if n < 3 or np.ptp(judge) == 0 or np.ptp(human) == 0:
         return None
-    weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=_REPLICATES) / n
-    mean_judge, mean_human = weights @ judge, weights @ human
-    shared = weights @ (judge * human) - mean_judge * mean_human
-    spread = (weights @ judge**2 - mean_judge**2) * (weights @ human**2 - mean_human**2)
+    if n > _MOST_RESAMPLED:
+        return _normal_gap_interval(judge, human, width, span)
+    columns = np.column_stack([judge, human, judge * human, judge**2, human**2, width])
+    rng = np.random.default_rng(seed)
+    block = max(1, _BLOCK // n)
+    means = np.vstack(
+        [
+            rng.multinomial(n, np.full(n, 1 / n), size=min(block, _REPLICATES - done)) @ columns / n
+            for done in range(0, _REPLICATES, block)
+        ]
+    )
+    mean_judge, mean_human, product, judge_square, human_square, mean_width = means.T
+    shared = product - mean_judge * mean_human
+    spread = (judge_square - mean_judge**2) * (human_square - mean_human**2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        gaps = np.abs(shared / np.sqrt(spread)) - (1 - weights @ width / span)
+        gaps = np.abs(shared / np.sqrt(spread)) - (1 - mean_width / span)
     gaps = gaps[np.isfinite(gaps)]
     if not len(gaps):
         return None
     low, high = np.percentile(gaps, [2.5, 97.5])
     return float(low), float(high)
+
+
+def _normal_gap_interval(judge: Array, human: Array, width: Array, span: int) -> tuple[float, float]:
+    """Estimate ± 1.96 standard errors of the gap.
+
+    A row's influence on Pearson's correlation ρ is z_j·z_h − ρ(z_j² + z_h²)/2 (Devlin, Gnanadesikan & Kettenring 1975,
+    Biometrika 62), on the mean width its own width.
+    """
+    z_judge = (judge - judge.mean()) / judge.std()
+    z_human = (human - human.mean()) / human.std()
+    rho = float(np.mean(z_judge * z_human))
+    influence = np.sign(rho) * (z_judge * z_human - rho * (z_judge**2 + z_human**2) / 2) + width / span
+    reach = 1.959964 * float(influence.std()) / np.sqrt(len(human))
+    gap = ranking_scoring_gap(rho, float(width.mean()), span)
+    return float(gap - reach), float(gap + reach)
 
 
 def advise(

@@ -47,7 +47,10 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
             Text(_change(figure)),
             Text(_outcome(figure), style=STYLE.get(figure.outcome, "")),
         )
-    console.print(table)
+    if comparison.figures:
+        console.print(table)
+    else:
+        console.print(Text("Nothing could be compared: no model and device has a valid run on both sides."))
     for run in comparison.dropped:
         console.print(Text(f"left out: {run.side} run {run.run} on {run.device}: {run.cause}"))
     for change in comparison.environment:

@@ -11,11 +11,11 @@ from argus_edge.gate.units import format_quantity
 from argus_edge.report.cells import MISSING, Cell, Table, number_cell, text_cell
 from argus_edge.report.gathered import Gathered
 from argus_edge.report.published import CAVEAT, PUBLISHED, SOURCE
-from argus_edge.report.score_words import score_notes
+from argus_edge.report.score_words import by_rank, score_notes
 from argus_edge.report.unit_tables import steps_table, writing_table
 from argus_edge.schema.base import Source
 from argus_edge.schema.bench import BenchReport, Measurement
-from argus_edge.schema.score import DeviceScore, Scored
+from argus_edge.schema.score import Scored
 from argus_edge.schema.verdict import VerdictLine
 from argus_edge.text import clean
 
@@ -258,29 +258,25 @@ def argus_table(gathered: Gathered) -> Table | None:
     if gathered.score is None:
         return None
     report = gathered.score.artifact
-    rows = []
-    for model in report.models:
-        devices: list[DeviceScore | None] = [*model.devices] or [None]
-        for device in devices:
-            scores = model.scores
-            rows.append(
-                [
-                    Cell(MISSING, float("inf"))
-                    if device is None or device.rank is None
-                    else Cell(str(device.rank), device.rank),
-                    text_cell(model.name),
-                    text_cell(device.device if device else None),
-                    _scored_cell(scores.capability),
-                    _scored_cell(scores.consistency),
-                    _scored_cell(scores.robustness),
-                    _scored_cell(device.efficiency.efficiency) if device else Cell(MISSING, float("inf")),
-                    _scored_cell(device.argus) if device else Cell(MISSING, float("inf")),
-                    Cell(MISSING, float("inf"))
-                    if device is None or device.first_share is None
-                    else Cell(f"{device.first_share:.0%}", device.first_share),
-                    text_cell(gathered.score.label),
-                ]
-            )
+    rows = [
+        [
+            Cell(MISSING, float("inf"))
+            if device is None or device.rank is None
+            else Cell(str(device.rank), device.rank),
+            text_cell(model.name),
+            text_cell(device.device if device else None),
+            _scored_cell(model.scores.capability),
+            _scored_cell(model.scores.consistency),
+            _scored_cell(model.scores.robustness),
+            _scored_cell(device.efficiency.efficiency) if device else Cell(MISSING, float("inf")),
+            _scored_cell(device.argus) if device else Cell(MISSING, float("inf")),
+            Cell(MISSING, float("inf"))
+            if device is None or device.first_share is None
+            else Cell(f"{device.first_share:.0%}", device.first_share),
+            text_cell(gathered.score.label),
+        ]
+        for model, device in by_rank(report)
+    ]
     columns = (
         "Rank", "Model", "Device", "Capability", "Consistency", "Robustness", "Efficiency", "ARGUS",
         "First under", "Source",

@@ -8,7 +8,7 @@ from rich.text import Text
 from argus_edge.gate.units import format_quantity
 from argus_edge.report.console import stdout_console
 from argus_edge.report.published import CAVEAT, PUBLISHED, SOURCE
-from argus_edge.report.score_words import score_notes
+from argus_edge.report.score_words import by_rank, score_notes
 from argus_edge.report.tables import titled_table
 from argus_edge.schema.score import DeviceScore, Scored, ScoredModel, ScoreReport
 
@@ -43,10 +43,8 @@ def print_score(report: ScoreReport, console: Console | None = None) -> None:
     numbers = ("rank", "capability", "consistency", "robustness", "efficiency", "ARGUS", "first under")
     columns = ("rank", "model", "device", *numbers[1:])
     table = titled_table(f"ARGUS, {report.level:.0%} intervals", columns, numbers)
-    for model in report.models:
-        devices: list[DeviceScore | None] = [*model.devices] or [None]
-        for device in devices:
-            table.add_row(*_row(model, device))
+    for model, device in by_rank(report):
+        table.add_row(*_row(model, device))
     console.print(table)
     weights = ", ".join(f"{term} {weight:.2f}" for term, weight in report.weights.items())
     reference = "the best of these models" if report.efficiency_reference == "cohort" else "the budget"

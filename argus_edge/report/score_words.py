@@ -1,11 +1,27 @@
-"""What a score says in sentences: who has no rank, who outranks whom, where the order turns, what was judged."""
+"""What a score says beside its figures: the order of its rows, who has no rank, who outranks whom, what was judged."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
 
-from argus_edge.schema.score import JudgedScore, ScoreReport
+from argus_edge.schema.score import DeviceScore, JudgedScore, ScoredModel, ScoreReport
+
+
+def by_rank(report: ScoreReport) -> list[tuple[ScoredModel, DeviceScore | None]]:
+    """Return the rows of the table: device by device the first one first, then what has no rank, then no device."""
+    rows: list[tuple[ScoredModel, DeviceScore | None]] = [
+        (model, device) for model in report.models for device in ([*model.devices] or [None])
+    ]
+    order = {name: place for place, name in enumerate(dict.fromkeys(row[1].device for row in rows if row[1]))}
+
+    def place(row: tuple[ScoredModel, DeviceScore | None]) -> tuple[float, float]:
+        device = row[1]
+        if device is None:
+            return float("inf"), 0.0
+        return order[device.device], float("inf") if device.rank is None else device.rank
+
+    return sorted(rows, key=place)
 
 
 def score_notes(report: ScoreReport) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,14 +57,41 @@ def headline(report: BenchReport) -> Measurement:
     raise InputError(f"The bench report has no measurement of its headline {report.headline!r}.", where=report.run)
 
 
+def _cut(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else f"{text[:119]}…"
+
+
 def _must_agree(what: str, first: tuple[str, Any], second: tuple[str, Any], next_step: str) -> None:
     if first[1] != second[1]:
         raise InputError(
-            f"Reports that do not belong together: {what} differs "
-            f"({str(first[1])[:80]} against {str(second[1])[:80]}).",
+            f"Reports that do not belong together: {what} differs ({_cut(first[1])} against {_cut(second[1])}).",
             where=f"{first[0]} and {second[0]}",
             next_step=next_step,
         )
+
+
+def _grid(report: EvalReport) -> str:
+    return (
+        ", ".join(
+            f"{line.name}:{'/'.join(map(str, line.severities))} ({line.modality})" for line in report.perturbations
+        )
+        or "none"
+    )
+
+
+def _images(dataset: DatasetInfo) -> str:
+    # The bootstrap draws them by their place, so that they must be the same ones in the same order.
+    digest = hashlib.sha256("\n".join(dataset.image_ids).encode()).hexdigest()
+    return f"{len(dataset.image_ids)} images, {digest[:12]}"
+
+
+DATASET_FACTS: dict[str, Callable[[DatasetInfo], Any]] = {
+    "split": lambda dataset: dataset.split,
+    "dataset hash": lambda dataset: dataset.sha256[:16],
+    "limit": lambda dataset: dataset.limit,
+    "images": _images,
+}
 
 
 def check_evals(evals: Sequence[Found[EvalReport]]) -> None:
@@ -83,21 +111,16 @@ def check_evals(evals: Sequence[Found[EvalReport]]) -> None:
         first = evals[0]
         _must_agree(
             "the perturbation set",
-            (str(first.path), [line.model_dump() for line in first.artifact.perturbations]),
-            (name, [line.model_dump() for line in report.perturbations]),
+            (str(first.path), _grid(first.artifact)),
+            (name, _grid(report)),
             again,
         )
         if report.perturbations:
             _must_agree("the perturbation seed", (str(first.path), first.artifact.seed), (name, report.seed), again)
         for dataset in report.datasets:
             before = datasets.setdefault(dataset.name, (name, dataset))
-            for what, attribute in (("split", "split"), ("dataset hash", "sha256"), ("limit", "limit")):
-                _must_agree(
-                    f"the {what} of {dataset.name}",
-                    (before[0], getattr(before[1], attribute)),
-                    (name, getattr(dataset, attribute)),
-                    again,
-                )
+            for what, read in DATASET_FACTS.items():
+                _must_agree(f"the {what} of {dataset.name}", (before[0], read(before[1])), (name, read(dataset)), again)
         for prompt, text in report.prompts.items():
             before_prompt = prompts.setdefault(prompt, (name, text))
             _must_agree(f"the prompt {prompt}", before_prompt, (name, text), again)

@@ -168,6 +168,8 @@ def test_a_run_that_failed_goes_on_where_it_was(painted, rule_models, tmp_path, 
 
 
 def test_values_that_are_not_numbers_are_an_error_not_a_rank(painted, rule_models, tmp_path):
+    with pytest.raises(RunFailedError, match="SystemExit: 3"):
+        run("Leaver", {"mine": painted}, tmp_path / "left")
     with pytest.raises(RunFailedError, match="not finite"):
         run("NotANumber", {"mine": painted}, tmp_path / "out")
 

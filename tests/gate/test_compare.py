@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from argus_edge.errors import InputError
 from argus_edge.gate import student, welch
 from argus_edge.gate.compare import compare_reports
+from argus_edge.report.comparison_table import print_comparison
 from tests.support.reports import bench
 
 
@@ -112,6 +113,13 @@ def test_invalid_runs_are_dropped_by_their_cause() -> None:
     comparison = compare_reports([*runs(FIVE, 0), bad], runs(FIVE, 1))
     assert [run.side for run in comparison.dropped] == ["baseline"]
     assert 0.5 not in latency(comparison).baseline
+
+
+def test_a_comparison_of_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    print_comparison(compare_reports([bench("m", valid=False)], [bench("m")]))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Nothing could be compared" in shown
+    assert "left out: baseline run" in shown
 
 
 def test_a_side_that_ran_wholly_first_is_warned_about() -> None:

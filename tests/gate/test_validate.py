@@ -152,6 +152,25 @@ def test_the_drop_is_against_the_fp32_report() -> None:
     assert "fp32" in alone.lines[0].reason
 
 
+def test_a_median_rank_is_better_where_it_is_lower() -> None:
+    def report(name: str, precision: str, value: float):
+        found = evaluation(name, {("retrieval", "coco"): 0.6})
+        found.artifact.model.precision = precision
+        found.artifact.model.source_id = "clip"
+        found.artifact.cells[0].clean.metrics["medr_i2t"] = Metric(
+            value=value, interval=Interval(low=value - 1, high=value + 1), higher_is_better=False, n=200
+        )
+        return found
+
+    both = [report("int8", "int8", 9), report("fp32", "fp32", 4)]
+    verdict = validate_reports(budget("  coco.medr_i2t: 6\n  coco.medr_i2t.drop: 2"), [bench("int8")], both)
+    outcomes = {(line.model, line.metric): line.outcome for line in verdict.lines}
+    assert outcomes["int8", "coco.medr_i2t"] == "fail"
+    assert outcomes["int8", "coco.medr_i2t.drop"] == "fail"
+    drop = next(line for line in verdict.lines if line.metric == "coco.medr_i2t.drop" and line.model == "int8")
+    assert drop.measured == 5
+
+
 FLEET = "quorum:\n  pass: 3\n  of: [a, b, c, d]"
 
 

@@ -52,6 +52,8 @@ def api():
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
+            if server.location:
+                self.send_header("Location", server.location)
             self.end_headers()
             self.wfile.write(data)
 
@@ -59,7 +61,7 @@ def api():
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.script, server.asked = {}, []
+    server.script, server.asked, server.location = {}, [], None
     server.address = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -175,6 +177,56 @@ def test_what_is_no_http_at_all_is_said_so():
             ServerJudge("critic", address, say=told.append).ask("?", [])
         thread.join()
     assert [line[-8:] for line in told] == ["(2 of 4)", "(3 of 4)", "(4 of 4)"]
+
+
+@pytest.mark.parametrize("drops", [0, 1000])
+def test_a_server_that_hangs_or_drips_is_given_up(drops):
+    """It takes the request and says nothing, or one byte at a time for longer than anybody waits."""
+    stop = threading.Event()
+
+    class Hanging(BaseHTTPRequestHandler):
+        def do_POST(self):
+            if drops:
+                self.send_response(200)
+                self.send_header("Content-Length", str(10 * drops))
+                self.end_headers()
+            while not stop.wait(0.02):
+                if drops:
+                    self.wfile.write(b" ")
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hanging)
+    server.handle_error = lambda *_: None  # a client that has left is what is wanted
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    told = []
+    try:
+        judge = ServerJudge("m", f"http://127.0.0.1:{server.server_port}", timeout=0.3, say=told.append)
+        with pytest.raises(DeviceUnreachableError, match=r"no whole answer within 0\.3 s, twice") as found:
+            judge.ask("Score?", [])
+    finally:
+        stop.set()
+        server.shutdown()
+        server.server_close()
+    assert len(told) == 1
+    assert "--timeout" in found.value.next_step
+
+
+def test_a_redirection_is_not_followed_with_the_key(api, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    api.location = f"{api.address}/elsewhere"
+    api.script = {"": (302, b"")}
+    with pytest.raises(RunFailedError, match=r"go to .*/elsewhere") as found:
+        ServerJudge("m", api.address).ask("Score?", [])
+    assert [path for path, _, _ in api.asked] == ["/v1/chat/completions"]
+    assert "if you trust it" in found.value.next_step
+
+
+def test_a_reply_nested_without_end_is_no_json(api):
+    api.script = {"": (200, b"[" * 100_000)}
+    with pytest.raises(RunFailedError, match="not JSON"):
+        ServerJudge("m", api.address).ask("Score?", [])
 
 
 def test_no_server_at_all(tmp_path):

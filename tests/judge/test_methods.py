@@ -7,9 +7,10 @@ import pytest
 from judge_simulation import simulate
 
 from argus_edge.judge.encoding import decode, encode
-from argus_edge.judge.methods import METHODS
+from argus_edge.judge.methods import METHODS, base
 from argus_edge.judge.methods.base import Rows
 from argus_edge.judge.methods.chr import histogram_of_quantiles, nested_windows
+from argus_edge.judge.methods.integer import Multinomial
 from argus_edge.judge.methods.lvd import weighted_quantiles
 from argus_edge.judge.methods.r2ccp import density_hull
 from argus_edge.judge.scale import Scale
@@ -83,6 +84,36 @@ def test_a_group_with_too_few_rows_is_infinite(name):
     found = METHODS[name](Scale(5), 0.1, 2).fit(Rows(logs, groups), human, 0).predict(Rows(logs, groups))
     assert found.unbounded[:3].all()
     assert not found.unbounded[3:].any()
+
+
+@pytest.mark.parametrize("name", ["integer", "naive"])
+def test_of_a_huge_table_some_rows_train_and_all_others_calibrate(name, monkeypatch):
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
+    monkeypatch.setattr(base, "MOST_TRAINING_ROWS", 60)
+    trained = []
+    kind = METHODS[name]
+    train = kind.train
+    monkeypatch.setattr(kind, "train", lambda self, rows, *rest: (trained.append(len(rows)), train(self, rows, *rest)))
+    logs, _, human, _ = simulate(1000, 3)
+    groups = np.arange(1000) % 2
+    method = kind(Scale(5), 0.1, 2).fit(Rows(logs, groups), human, 0)
+    assert trained == [60]
+    assert method.group_rows.sum() == 940
+    assert method.predict(Rows(logs, groups)).covers(human).mean() == pytest.approx(0.9, abs=0.04)
+
+
+def test_each_fold_of_a_huge_table_is_trained_on_some_of_the_others(monkeypatch):
+    monkeypatch.setattr(base, "MOST_TRAINING_ROWS", 60)
+    trained = []
+    fit = Multinomial.fit
+    monkeypatch.setattr(
+        Multinomial, "fit", lambda self, rows, *rest: (trained.append(len(rows)), fit(self, rows, *rest))[1]
+    )
+    method, new, human = fitted("integer-cross", rows=600)
+    assert trained == [60] * 10
+    assert method.group_rows.sum() == 600
+    assert method.predict(new).covers(human).mean() >= 0.75
 
 
 @pytest.mark.parametrize("labels", [[3], [2, 4]])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from argus_edge.judge import tasks
 from argus_edge.judge.learning import labels_for, shared_slope, sizes_of
 from argus_edge.judge.points import confidence, correlation, midpoint_figures, point_figures, spearman_interval
 from argus_edge.judge.scale import Intervals, Scale
@@ -55,6 +56,24 @@ def test_gap_interval_holds_the_gap_and_shrinks():
         widths.append(high - low)
     assert widths[1] == pytest.approx(widths[0] / 4, rel=0.4)
     assert gap_interval(np.ones(10), np.arange(10.0), np.ones(10), 4) is None
+
+
+def test_above_the_bootstraps_rows_the_gaps_interval_is_the_bootstraps(monkeypatch):
+    rng = np.random.default_rng(1)
+    human = rng.integers(1, 6, 2000).astype(float)
+    judge = human + rng.standard_normal(2000)
+    width = rng.uniform(1, 4, 2000)
+    resampled = gap_interval(judge, human, width, 4)
+    monkeypatch.setattr(tasks, "_MOST_RESAMPLED", 1000)
+    assert gap_interval(judge, human, width, 4) == pytest.approx(resampled, abs=0.1 * (resampled[1] - resampled[0]))
+
+
+def test_the_gaps_bootstrap_is_the_same_in_blocks(monkeypatch):
+    rng = np.random.default_rng(2)
+    human, judge, width = rng.integers(1, 6, 50).astype(float), rng.standard_normal(50), rng.uniform(1, 4, 50)
+    whole = gap_interval(judge, human, width, 4)
+    monkeypatch.setattr(tasks, "_BLOCK", 350)
+    assert gap_interval(judge, human, width, 4) == pytest.approx(whole)
 
 
 def advice(rows=200, coverage=0.9, width=1.5, spearman=0.5):

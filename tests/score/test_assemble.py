@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from argus_edge.errors import InputError, UsageError
+from argus_edge.report.score_words import by_rank
 from argus_edge.score.assemble import check_weights, score_reports, weights_for
 from tests.support.reports import bench, evaluation
 
@@ -56,6 +57,14 @@ def test_argus_of_two_models_on_one_device_by_hand() -> None:
     (a_over_b,) = [pair for pair in report.outranking if pair.model == "a"]
     assert 0.5 < a_over_b.probability <= 1
     assert a.devices[0].first_share + b.devices[0].first_share == pytest.approx(1.0)
+
+
+def test_rows_are_read_board_by_board_the_first_one_first() -> None:
+    evals = [evaluation("a", TWO, perturbed=perturbed(0.9)), evaluation("b", TWO, perturbed=perturbed(0.8), seed=5)]
+    costs = {("a", "nano"): 0.9, ("a", "pi5"): 0.05, ("b", "nano"): 0.05, ("b", "pi5"): 0.9}
+    report = score_reports(evals, [bench(m, device=d, p50=p50) for (m, d), p50 in costs.items()], replicates=20)
+    rows = [(device.device, device.rank, model.name) for model, device in by_rank(report) if device]
+    assert rows == [("nano", 1, "b"), ("nano", 2, "a"), ("pi5", 1, "a"), ("pi5", 2, "b")]
 
 
 def test_an_offline_run_gives_the_throughput_term() -> None:
@@ -125,7 +134,8 @@ def test_a_model_at_chance_is_not_ranked() -> None:
     [
         ({"dataset_sha": "other"}, "dataset hash of coco"),
         ({"prompt": "another"}, "the prompt retrieval"),
-        ({"perturbed": NOISE}, "the perturbation set"),
+        ({"perturbed": NOISE}, r"the perturbation set differs \(none against noise:1/2 \(image\)\)"),
+        ({"images": 150}, "the images of coco differs .200 images"),
     ],
 )
 def test_reports_that_do_not_belong_together_are_refused_by_name(other: dict, what: str) -> None:

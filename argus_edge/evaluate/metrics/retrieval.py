@@ -57,6 +57,20 @@ class RetrievalScores:
         ranks = self._ranks(direction)
         return float(np.median(ranks)) if ranks.size else float("nan")
 
+    def median_rank_interval(self, direction: str) -> tuple[float, float]:
+        """Return the 95 % interval of the median rank, by order statistics; not a number without a query.
+
+        As many queries as images ask count as independent: an image's texts are easy or hard together.
+        """
+        ranks = np.sort(self._ranks(direction))
+        if not ranks.size:
+            return float("nan"), float("nan")
+        images = ranks.size if direction == "i2t" else len(np.unique(self.image_of_text))
+        reach = 0.5 * 1.959964 / np.sqrt(images)
+        low = ranks[max(0, int(np.floor((0.5 - reach) * ranks.size)) - 1)]
+        high = ranks[min(ranks.size - 1, int(np.ceil((0.5 + reach) * ranks.size)))]
+        return float(low), float(high)
+
     def _ranks(self, direction: str) -> IntArray:
         if direction == "i2t":
             return self.image_to_text[self.image_to_text > 0]
@@ -69,7 +83,7 @@ class RetrievalScores:
         figures: dict[str, float] = {}
         for direction in ("i2t", "t2i"):
             figures |= {f"r{k}_{direction}": self.recall(direction, k) for k in (1, 5, 10)}
-            figures[f"median_rank_{direction}"] = self.median_rank(direction)
+            figures[f"medr_{direction}"] = self.median_rank(direction)
         return figures
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 from argus_edge.errors import InputError
 from argus_edge.evaluate.models.base import ModelSpec, capabilities_of
 
-__all__ = ["class_sha256", "find_class", "is_class", "load_class", "make"]
+__all__ = ["class_sha256", "find_class", "is_class", "load_class", "make", "told"]
 
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _HELP = "see docs/eval.md, A class of your own"
@@ -22,6 +22,11 @@ _HELP = "see docs/eval.md, A class of your own"
 def is_class(reference: str) -> bool:
     """Tell whether what the user typed is ``module:Class`` and no folder of that name."""
     return _CLASS.fullmatch(reference) is not None and not Path(reference).exists()
+
+
+def told(error: BaseException) -> str:
+    """Return what a user's code raised, as a person reads it; leaving the process is an error too."""
+    return f"{type(error).__name__}: {str(error)[:500]}"
 
 
 def find_class(reference: str, search_path: str) -> Any:
@@ -41,10 +46,8 @@ def find_class(reference: str, search_path: str) -> Any:
         raise InputError(
             f"No module {error.name!r}.", where=reference, next_step=f"run from the folder that holds it; {_HELP}"
         ) from error
-    except Exception as error:  # whatever the user's module raises is the user's to read
-        raise InputError(
-            f"The module fails when it is imported: {type(error).__name__}: {error}", where=reference
-        ) from error
+    except (Exception, SystemExit) as error:  # whatever the user's module raises is the user's to read
+        raise InputError(f"The module fails when it is imported: {told(error)}", where=reference) from error
     found = getattr(module, class_name, None)
     if not callable(found):
         raise InputError(f"The module has no class {class_name!r}.", where=reference, next_step=_HELP)
@@ -55,13 +58,25 @@ def class_sha256(found: Any) -> str:
     """Return a hash of the module's source and, where the class says what its weights are, of that.
 
     A class whose weights can change without its source has a ``fingerprint()`` class method that returns a text.
+
+    Raises
+    ------
+    InputError
+        There is no source file, or ``fingerprint()`` fails.
     """
-    source = inspect.getsourcefile(found)
-    digest = hashlib.sha256(Path(source).read_bytes() if source else b"")
-    digest.update(f"{found.__module__}:{found.__qualname__}".encode())
+    reference = f"{getattr(found, '__module__', '?')}:{getattr(found, '__qualname__', '?')}"
+    try:
+        source = inspect.getsourcefile(found)
+        digest = hashlib.sha256(Path(source).read_bytes() if source else b"")
+    except (TypeError, OSError) as error:
+        raise InputError("It has no source file: not a class of yours.", where=reference, next_step=_HELP) from error
+    digest.update(reference.encode())
     fingerprint = getattr(found, "fingerprint", None)
     if callable(fingerprint):
-        digest.update(str(fingerprint()).encode())
+        try:
+            digest.update(str(fingerprint()).encode())
+        except (Exception, SystemExit) as error:  # whatever the user's class raises is the user's to read
+            raise InputError(f"The class's fingerprint() fails: {told(error)}", where=reference) from error
     return digest.hexdigest()
 
 
@@ -76,8 +91,8 @@ def make(found: Any, reference: str, compute: str = "cpu") -> Any:
     try:
         takes_compute = "compute" in inspect.signature(found).parameters
         return found(compute=compute) if takes_compute else found()
-    except Exception as error:  # whatever the user's class raises is the user's to read
-        raise InputError(f"The class cannot be made: {type(error).__name__}: {error}", where=reference) from error
+    except (Exception, SystemExit) as error:  # whatever the user's class raises is the user's to read
+        raise InputError(f"The class cannot be made: {told(error)}", where=reference) from error
 
 
 def load_class(spec: ModelSpec) -> Any:

@@ -100,7 +100,12 @@ class Retrieval:
                 metrics[f"r{k}_{direction}"] = Metric(
                     value=scores.recall(direction, k), interval=interval(bounds), n=count
                 )
-            metrics[f"medr_{direction}"] = Metric(value=scores.median_rank(direction), higher_is_better=False, n=count)
+            metrics[f"medr_{direction}"] = Metric(
+                value=scores.median_rank(direction),
+                interval=interval(scores.median_rank_interval(direction)),
+                higher_is_better=False,
+                n=count,
+            )
         statistics = {name: column(self._whole(values)) for name, values in scores.statistics(1).items()}
         return Measured(
             measurement(condition, scores.headline, self.facts.chance, metrics, statistics), self._records(scores)

@@ -30,7 +30,19 @@ _NEXT_STEPS = {
     403: f"for a key set {KEY_VARIABLES[0]}",
     404: "check the address (it ends in /v1) and --judge, the model's name there",
 }
+_MOVED = "the server sends requests elsewhere: give that address, if you trust it, to --server"
+_SLOW = "does it work on another request? A slow model needs a longer --timeout; what was answered is kept"
 _LATER = "see the server's log, then give the same command again: what was answered is kept"
+
+
+class _StayHere(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: it would carry the key and the pictures to a host that nobody named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Say that there is nothing to follow; the answer becomes an HTTPError."""
+
+
+_OPENER = urllib.request.build_opener(_StayHere)
 
 
 class ServerJudge(Judge):
@@ -47,7 +59,7 @@ class ServerJudge(Judge):
     top_logprobs
         Alternatives asked for at each token; ratings below them are recorded as −infinity.
     timeout
-        Seconds for one answer.
+        Seconds for one whole answer.
     say
         Told when the server is asked again.
     """
@@ -109,28 +121,36 @@ class ServerJudge(Judge):
         for attempt in range(_RETRIES):
             last = attempt == _RETRIES - 1
             try:
-                with urllib.request.urlopen(request, timeout=self.timeout) as response:  # noqa: S310
-                    data = response.read(_MAX_REPLY + 1)
-                if len(data) > _MAX_REPLY:
-                    raise RunFailedError("The server's reply is too long.", where=self.url)
+                deadline = time.monotonic() + self.timeout
+                with _OPENER.open(request, timeout=self.timeout) as response:
+                    data = self._read(response, deadline)
                 return json.loads(data)
             except urllib.error.HTTPError as error:
                 if last or error.code not in (408, 425, 429, 500, 502, 503, 504):
                     what = f"The server answered {error.code}: {_start(error.read(2000))}"
                     if error.code in _REFUSED:
                         raise ItemRefusedError(what, where=self.url) from error
-                    next_step = _NEXT_STEPS.get(error.code, _LATER)
+                    if 300 <= error.code < 400:
+                        what = f"The server answered {error.code}: go to {error.headers.get('Location', '?')[:300]}"
+                    next_step = _MOVED if 300 <= error.code < 400 else _NEXT_STEPS.get(error.code, _LATER)
                     raise RunFailedError(what, where=self.url, next_step=next_step) from error
                 reason = f"it answered {error.code}"
             except (OSError, http.client.HTTPException) as error:
                 reason = str(getattr(error, "reason", error)).strip() or type(error).__name__
+                if isinstance(error, TimeoutError) or isinstance(getattr(error, "reason", None), TimeoutError):
+                    reason = f"no whole answer within {self.timeout:g} s"
+                    # Asked once more, and no more: four long waits would look like a hang.
+                    if attempt:
+                        raise DeviceUnreachableError(
+                            f"The judge's server gave {reason}, twice.", where=self.url, next_step=_SLOW
+                        ) from error
                 if last:
                     raise DeviceUnreachableError(
                         f"The judge's server does not answer: {reason}.",
                         where=self.url,
                         next_step="is it running? Then give the same command again: what was answered is kept",
                     ) from error
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise RunFailedError(
                     f"The server's reply is not JSON: {_start(data)!r}",
                     where=self.url,
@@ -139,6 +159,18 @@ class ServerJudge(Judge):
             self._say(f"the judge's server: {reason}; asking again ({attempt + 2} of {_RETRIES})")
             time.sleep(0.5 * 4**attempt)
         raise AssertionError("unreachable")
+
+    def _read(self, response: Any, deadline: float) -> bytes:
+        """Return the whole reply, which may come drop by drop, but not for ever."""
+        parts, size = [], 0
+        while part := response.read1(1 << 16):
+            parts.append(part)
+            size += len(part)
+            if size > _MAX_REPLY:
+                raise RunFailedError("The server's reply is too long.", where=self.url)
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        return b"".join(parts)
 
     def _answer(self, reply: Any) -> Answer:
         try:

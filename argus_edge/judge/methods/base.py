@@ -40,6 +40,18 @@ class Rows:
         return Rows(self.features[index], self.groups[index])
 
 
+# A model of a dozen features learns no more from more rows, and takes longer; what is left calibrates.
+MOST_TRAINING_ROWS = 20_000
+
+
+def at_most_training(rows: Array, seed: int) -> tuple[Array, Array]:
+    """Split row numbers into at most :data:`MOST_TRAINING_ROWS` of them, drawn at random, and the others."""
+    if len(rows) <= MOST_TRAINING_ROWS:
+        return rows, rows[:0]
+    order = np.random.default_rng([seed, 4]).permutation(len(rows))
+    return rows[order[:MOST_TRAINING_ROWS]], rows[order[MOST_TRAINING_ROWS:]]
+
+
 class ConformalMethod(ABC):
     """A split-conformal method: a model from one share of the labelled rows, thresholds from the other.
 
@@ -79,6 +91,8 @@ class ConformalMethod(ABC):
         """
         rng = np.random.default_rng(seed)
         train, held = self._split(rows.groups, rng)
+        train, spare = at_most_training(train, seed)
+        held = np.concatenate([held, spare])
         self.train(rows.take(train), labels[train], rng)
         self.group_rows = np.bincount(rows.groups[held], minlength=self.group_count)
         self.calibrate(rows.take(held), labels[held])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from argus_edge.judge.conformal import min_rows
 from argus_edge.judge.labelsets import mass_before, set_ends
-from argus_edge.judge.methods.base import Rows
+from argus_edge.judge.methods.base import Rows, at_most_training
 from argus_edge.judge.methods.integer import IntegerIntervals, Multinomial
 
 Array = NDArray[Any]
@@ -35,7 +35,7 @@ class CrossIntegerIntervals(IntegerIntervals):
         self.models = []
         scores: list[list[Array]] = []
         for held in np.array_split(rng.permutation(len(rows)), self.folds_used):
-            rest = np.setdiff1d(np.arange(len(rows)), held)
+            rest, _ = at_most_training(np.setdiff1d(np.arange(len(rows)), held), seed)
             model = Multinomial(self.scale.levels, self.group_count).fit(rows.take(rest), labels[rest])
             score = mass_before(model(rows.take(held)))[np.arange(len(held)), labels[held].astype(int) - 1]
             self.models.append(model)

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from argus_edge.errors import InputError
-from argus_edge.evaluate.metrics import retrieval_chance, retrieval_from_embeddings, retrieval_from_scores
+from argus_edge.evaluate.metrics import (
+    RetrievalScores,
+    retrieval_chance,
+    retrieval_from_embeddings,
+    retrieval_from_scores,
+)
 
 
 def plain_ranks(scores: np.ndarray, owners: np.ndarray) -> tuple[list[int], list[int]]:
@@ -103,7 +108,25 @@ def test_statistics_add_up_to_the_recalls() -> None:
     assert columns["i2t_hits"] / columns["i2t_queries"] == found.recall("i2t", 1)
     assert columns["t2i_hits"] / columns["t2i_queries"] == found.recall("t2i", 1)
     assert found.metrics()["r10_t2i"] == np.mean(found.text_to_image <= 10)
-    assert found.metrics()["median_rank_i2t"] == np.median(found.image_to_text[found.image_to_text > 0])
+    assert found.metrics()["medr_i2t"] == np.median(found.image_to_text[found.image_to_text > 0])
+
+
+@pytest.mark.parametrize("direction", ["i2t", "t2i"])
+def test_the_interval_of_a_median_rank_covers_it_though_an_images_texts_stand_together(direction: str) -> None:
+    rng = np.random.default_rng(5)
+    owners = np.repeat(np.arange(100), 5)
+    covered = []
+    for _ in range(400):
+        # The ranks of an image are its own difficulty, drawn from a law with the median 40.
+        ranks = np.rint(40 * np.exp(rng.normal(0, 1, 100))).astype(np.int64)
+        low, high = RetrievalScores(ranks, ranks[owners], owners).median_rank_interval(direction)
+        covered.append(low <= 40 <= high)
+    assert np.mean(covered) >= 0.93
+
+
+def test_a_median_rank_without_a_query_has_no_interval() -> None:
+    nobody = RetrievalScores(np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    assert np.isnan(nobody.median_rank_interval("t2i")).all()
 
 
 def test_a_random_order_scores_what_chance_says() -> None:

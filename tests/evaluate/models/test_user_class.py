@@ -32,6 +32,17 @@ class Nothing:
 class Broken:
     def __init__(self):
         raise RuntimeError("no weights here")
+
+class Leaves:
+    def __init__(self):
+        raise SystemExit(3)
+
+class Forgetful(Tiny):
+    @classmethod
+    def fingerprint(cls):
+        raise OSError("no file")
+
+from math import sqrt
 """
 
 
@@ -60,6 +71,12 @@ def test_its_hash_follows_its_source(module):
     assert resolve_model("my_models:Tiny", threads=1).sha256 != before
 
 
+def test_a_module_that_leaves_the_process_is_an_error(module):
+    (module / "leaving.py").write_text("import sys\nsys.exit(7)\n")
+    with pytest.raises(InputError, match="SystemExit: 7"):
+        resolve_model("leaving:Tiny", threads=1)
+
+
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
@@ -67,6 +84,9 @@ def test_its_hash_follows_its_source(module):
         ("my_models:Missing", "no class"),
         ("my_models:Nothing", "none of"),
         ("my_models:Broken", "no weights here"),
+        ("my_models:Leaves", "SystemExit: 3"),
+        ("my_models:Forgetful", r"fingerprint\(\) fails: OSError: no file"),
+        ("my_models:sqrt", "not a class of yours"),
     ],
 )
 def test_mistakes_are_named(module, reference, message):
