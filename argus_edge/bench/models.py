@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ RESNET50_NOTE = (
     "Times are real, outputs are not."
 )
 LIGHT_NOTE = "The weights of this model of the onnx package are constant: times are real, outputs are not."
+LFS_POINTER = b"version https://git-lfs."
 NULL_NOTE = "The null runtime calls nothing: these figures are the cost of the harness itself."
 
 
@@ -45,7 +47,7 @@ def resolve_model(given: str | None, *, runtime: str = "auto") -> ResolvedModel:
         raise InputError("The model is not a file.", where=given)
     try:
         with path.open("rb") as file:
-            head = file.read(8)
+            head = file.read(max(8, len(LFS_POINTER)))
     except OSError as error:
         raise InputError(f"Cannot read the model: {error.strerror}.", where=given) from error
     if not head:
@@ -67,12 +69,23 @@ def _not_there(given: str) -> InputError:
     return InputError(
         "No such file or bundle; a model by its name must be exported first.",
         where=given,
-        next_step=f"argus-edge export {given} --format onnx --out {Path(given).name}.bundle, then bench that folder",
+        next_step=_export_first(given),
     )
+
+
+def _export_first(given: str) -> str:
+    bundle = f"{Path(given).resolve().name}.bundle"
+    return f"argus-edge export {shlex.quote(given)} --format onnx --out {shlex.quote(bundle)}, then bench that folder"
 
 
 def _reader(path: Path, head: bytes) -> Callable[[Path, str | None], BenchComponent]:
     """Choose by what the file holds; its suffix decides where its first bytes do not."""
+    if head.startswith(LFS_POINTER):
+        raise InputError(
+            "This is a pointer of Git LFS's, not the model itself.",
+            where=str(path),
+            next_step="git lfs pull, where the model was cloned",
+        )
     suffix = path.suffix.lower()
     if head[4:8] == b"TFL3" or suffix in (".tflite", ".lite"):
         from argus_edge.bench.tflite_files import tflite_component
@@ -133,7 +146,7 @@ def _bundle(folder: Path) -> ResolvedModel:
         raise InputError(
             "This folder is no bundle: it has no manifest.json.",
             where=str(folder),
-            next_step=f"argus-edge export {folder} --format onnx --out {folder.name}.bundle, then bench that folder",
+            next_step=_export_first(str(folder)),
         )
     from argus_edge.artifacts import sha256_file
 

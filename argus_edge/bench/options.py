@@ -12,6 +12,8 @@ from argus_edge.schema.agent import Scenario, Warmup
 # A slow model goes on until it has its least number of calls, but not beyond this many durations, or seconds more.
 PATIENCE = 3.0
 PATIENCE_S = 60.0
+# A call in a quarter of an hour, and more than any harness can issue.
+LEAST_RATE, MOST_RATE = 0.001, 1e6
 MAX_DURATION_S = 86_400.0
 # Enough for p90, unless the user named a duration: then for a median.
 LEAST_CALLS = 64
@@ -101,6 +103,9 @@ def scenario_of(
     for option, (value, owners) in only.items():
         if value is not None and name not in owners:
             raise UsageError(f"{option} belongs to --scenario {owners[0]}, not {name}.")
+    for option, rate in (("--fps", fps), ("--qps", qps)):
+        if rate is not None and not LEAST_RATE <= rate <= MOST_RATE:
+            raise UsageError(f"{option} {rate:g} is no rate: from {LEAST_RATE:g} to {MOST_RATE:,.0f} a second.")
     if name == "server" and latency_bound_s is None and qps is None:
         raise UsageError(
             "The server scenario needs a bound to hold, or a rate to offer.",

@@ -44,7 +44,8 @@ def place(transport: Transport, entry: DeviceEntry, prepared: Prepared, told: Li
             placed[END_TO_END] = Placed(model=None, inputs=whole.path("inputs.npz"))
     told.quiet()
     if sent:
-        told.say(f"sent {sent / 1e6:,.1f} MB to {transport.description}")
+        size = f"{sent / 1e6:,.1f} MB" if sent >= 1e5 else f"{sent / 1e3:,.1f} kB"
+        told.say(f"sent {size} to {transport.description}")
     return placed
 
 

@@ -23,6 +23,9 @@ RUNTIMES = ("auto", "onnxruntime", "litert", "torch", "tensorrt", "server", "nul
 PROVIDERS = ("cpu", "cuda", "tensorrt", "xnnpack")
 SCENARIOS = ("single-stream", "multi-stream", "offline", "server", "paced", "soak")
 
+# Calls, samples or tokens beyond this are a slip, and would hold a board for days.
+MOST = 1_000_000
+
 UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -51,17 +54,17 @@ class Seconds(click.ParamType):
 @click.option("--scenario", type=click.Choice(SCENARIOS), default="single-stream", help="How calls are issued.")
 @click.option("--duration", type=Seconds(), help="Of the timed window.  [default: 10s; soak: 60s]")
 @click.option("--runs", type=click.IntRange(1, 1000), default=1, help="Repeats of the whole run, each a new process.")
-@click.option("--warmup", type=click.IntRange(0), metavar="N", help="Exactly N calls.  [default: until steady]")
-@click.option("--batch", type=click.IntRange(1), help="Samples a call; binds a free first dimension.")
+@click.option("--warmup", type=click.IntRange(0, MOST), metavar="N", help="Exactly N calls.  [default: until steady]")
+@click.option("--batch", type=click.IntRange(1, MOST), help="Samples a call; binds a free first dimension.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="Of the runtime.  [default: the runtime's own]")
 @click.option("--fps", type=click.FloatRange(0, min_open=True), help="paced: frames a second.  [default: 30]")
 @click.option("--latency-bound", type=Seconds(), metavar="TIME", help="server: what p99 must stay within, e.g. 50ms.")
 @click.option("--qps", type=click.FloatRange(0, min_open=True), help="server: arrivals a second, in place of a search.")
-@click.option("--streams", type=click.IntRange(1), help="multi-stream: samples a query.  [default: 8]")
+@click.option("--streams", type=click.IntRange(1, MOST), help="multi-stream: samples a query.  [default: 8]")
 @click.option("--shape", "shapes", multiple=True, metavar="IN=1x3x224x224", help="Lengths of an input, or DIM=N.")
 @click.option("--input", "input_file", type=click.Path(path_type=Path), metavar="FILE.npz", help="Inputs by name.")
 @click.option(
-    "--prompt-tokens", type=click.IntRange(1), metavar="N", help="Of a model that writes; an image's included."
+    "--prompt-tokens", type=click.IntRange(1, MOST), metavar="N", help="Of a model that writes; an image's included."
 )
 @click.option("--output-tokens", type=click.IntRange(1, 65536), metavar="N", help="That it writes.  [default: 32]")
 @click.option("--url", metavar="URL", help="--runtime server: as the device reaches it, http://127.0.0.1:8080/v1.")
@@ -145,11 +148,17 @@ def bench(
     else:
         if devices is None and tag is None:
             raise UsageError("Which device?", next_step="--device local is this machine; argus-edge device list")
-        boards = Inventory(inventory)
-        entries = boards.select(devices or "all", tag=tag)
+        boards = Inventory(inventory, existing=True)
+        entries = boards.select("all" if devices is None else devices, tag=tag)
         if contained:
             entries = [in_container(entry) for entry in entries]
         check_containers(entries, how["runtime"])
+        if power_cycle and not any(entry.power_cycle for entry in entries):
+            raise UsageError(
+                "--power-cycle: no device here has a command for it.",
+                where=", ".join(entry.name for entry in entries),
+                next_step="argus-edge device add NAME --power-cycle COMMAND --replace",
+            )
         prepared = []
         for model in models or (None,):
             request = make_request(model, command=command_line(), labels=read_labels(labels), **how)

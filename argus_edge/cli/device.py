@@ -18,12 +18,12 @@ inventory_option = click.option(
 )
 
 
-def _inventory(path: str | None) -> Inventory:
+def _inventory(path: str | None, *, existing: bool = True) -> Inventory:
     from pathlib import Path
 
     from argus_edge.devices.inventory import Inventory
 
-    return Inventory(Path(path) if path else None)
+    return Inventory(Path(path) if path else None, existing=existing)
 
 
 @click.group()
@@ -65,12 +65,11 @@ def add(
     argus-edge device add pi5 --profile pi5 --host pi@192.168.1.20
     argus-edge device add pi5 --python '~/argus-venv/bin/python' --replace
     """  # noqa: D301  (click wants the backspace itself)
-    import shlex
-
+    from argus_edge.cli.bench import read_labels
     from argus_edge.devices import profiles
     from argus_edge.devices.inventory import make_entry
 
-    inventory = _inventory(inventory_path)
+    inventory = _inventory(inventory_path, existing=False)
     changes = {
         "host": host,
         "profile": profiles.load(profile).name if profile else None,
@@ -78,8 +77,8 @@ def add(
         "home": home,
         "container": container,
         "tags": list(tags) or None,
-        "labels": _labels(labels) or None,
-        "power_cycle": shlex.split(power_cycle) if power_cycle else None,
+        "labels": read_labels(labels) or None,
+        "power_cycle": _words(power_cycle) if power_cycle else None,
     }
     named = {key: value for key, value in changes.items() if value is not None}
     known = replace and name in inventory.entries
@@ -91,13 +90,18 @@ def add(
     say(f"next: argus-edge device doctor {name}")
 
 
-def _labels(pairs: tuple[str, ...]) -> dict[str, str]:
+def _words(command: str) -> list[str]:
+    import shlex
+
     from argus_edge.errors import UsageError
 
-    for pair in pairs:
-        if "=" not in pair:
-            raise UsageError(f"Not a label: {pair!r}.", next_step="write it as --label KEY=VALUE")
-    return dict(pair.split("=", 1) for pair in pairs)
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise UsageError(
+            f"Cannot read --power-cycle {command!r}: {str(error)[:1].lower()}{str(error)[1:]}.",
+            next_step="write it as for a shell, every quote closed",
+        ) from error
 
 
 @device.command("list")

@@ -12,6 +12,8 @@ from argus_edge.cli.output import emit_json, json_option, say
 
 STATES = ("starting", "running", "detached", "done", "failed", "lost", "stopped")
 DAYS = {"d": 1.0, "h": 1 / 24, "w": 7.0}
+# The calendar of datetime has an end.
+LONGEST_DAYS = 36525.0
 
 
 class Age(click.ParamType):
@@ -24,7 +26,10 @@ class Age(click.ParamType):
         found = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([dhw])", str(value).strip())
         if not found:
             self.fail(f"{value!r} is not an age; write 30d, 12h or 2w", param, ctx)
-        return float(found[1]) * DAYS[found[2]]
+        days = float(found[1]) * DAYS[found[2]]
+        if days > LONGEST_DAYS:
+            self.fail(f"{value!r} is longer than a century", param, ctx)
+        return days
 
 
 class Moment(click.ParamType):
@@ -38,6 +43,8 @@ class Moment(click.ParamType):
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
+            if text[-1:] not in DAYS:
+                self.fail(f"{value!r} is no date and no age; write 2026-11-30, 12h, 7d or 2w", param, ctx)
             days = Age().convert(text, param, ctx)
             return datetime.now(timezone.utc) - timedelta(days=days)
         return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
@@ -55,7 +62,7 @@ def runs() -> None:
 @click.option("--scenario", help="Only this scenario's.")
 @click.option("--kind", type=click.Choice(["bench", "eval"]), help="Only benches, or only evaluations.")
 @click.option("--since", type=Moment(), metavar="DATE|AGE", help="Begun since 2026-11-30, or in the last 12h, 7d, 2w.")
-@click.option("--limit", type=click.IntRange(1), default=30, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 1_000_000), default=30, show_default=True, help="At most so many.")
 @click.option("--ask/--no-ask", default=True, help="Ask devices how unfinished runs stand.", show_default=True)
 @json_option
 def list_runs(

@@ -348,7 +348,8 @@ def busy_error(held: Holder, device: str, *, now: datetime | None = None) -> Dev
     return DeviceBusyError(
         f"The device is busy: {clean(held.holder or '', limit=128) or 'somebody'} holds it{since}{which}.",
         where=device,
-        next_step="add --wait to queue for it",
+        next_step="add --wait to queue for it"
+        + (f"; if that run is yours: argus-edge runs stop {held.run}" if held.run else ""),
         run=held.run,
     )
 

@@ -147,7 +147,9 @@ def _look(transport: Transport, entry: DeviceEntry) -> Place:
 
 def failure(done: Completed, entry: DeviceEntry, device: str) -> ArgusError:
     """Return the error for a container that did not start."""
-    said = clean((done.stderr.strip().splitlines() or [""])[-1], limit=300)
+    # Newer ones end with a hint at their own help.
+    lines = [line for line in done.stderr.splitlines() if line.strip() and "docker run --help" not in line.lower()]
+    said = clean((lines or [""])[-1].strip(), limit=300)
     lowered = done.stderr.lower()
     image = clean(str(entry.container), limit=200)
     what, next_step = f"The container did not start (status {done.status}): {said or 'no message'}.", None
@@ -156,6 +158,8 @@ def failure(done: Completed, entry: DeviceEntry, device: str) -> ArgusError:
     elif "permission denied" in lowered:
         what = "The login may not use docker on the device."
         next_step = "sudo usermod -aG docker $USER there, and log in again (members of that group are as root)"
+    elif "cannot connect to the docker daemon" in lowered:
+        what, next_step = "Docker does not run on the device.", "sudo systemctl enable --now docker there"
     elif "no such image" in lowered or "unable to find image" in lowered:
         what = f"There is no image {image} on the device."
         next_step = f"build it there: docker build -f Dockerfile.jetson -t {image} . (docs/devices.md)"

@@ -46,6 +46,8 @@ class Inventory:
     ----------
     path
         The file; None: ``devices.yaml`` in the user's config folder. A missing file is an empty inventory.
+    existing
+        A file that was named must be there: a slip in its name is not an inventory without boards.
 
     Raises
     ------
@@ -53,8 +55,15 @@ class Inventory:
         The file cannot be read, or an entry does not hold.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, *, existing: bool = False) -> None:
         self.path = path or config_folder() / FILE
+        if path is not None and existing and not path.exists():
+            raise InputError(
+                "There is no such inventory.",
+                where=str(path),
+                next_step=f"check the path, or begin one: argus-edge device add NAME --host USER@HOST "
+                f"--inventory {shlex.quote(str(path))}",
+            )
         self.entries: dict[str, DeviceEntry] = self._read() if self.path.exists() else {}
 
     def _read(self) -> dict[str, DeviceEntry]:
@@ -130,7 +139,7 @@ class Inventory:
         """
         with self._changing():
             if name not in self.entries:
-                raise unknown_device(name, list(self.entries))
+                raise unknown_device(name, list(self.entries), self.path)
             self.entries[name] = make_entry(name, fields, self.entries[name])
         return self.entries[name]
 
@@ -138,7 +147,7 @@ class Inventory:
         """Remove an entry, write the file, and return the entry."""
         with self._changing():
             if name not in self.entries:
-                raise unknown_device(name, list(self.entries))
+                raise unknown_device(name, list(self.entries), self.path)
             return self.entries.pop(name)
 
     def get(self, name: str) -> DeviceEntry:
@@ -156,7 +165,7 @@ class Inventory:
         if "@" in name:
             _, host, _ = parse_address(name)
             return DeviceEntry(name=entry_name(host), host=name)
-        raise unknown_device(name, list(self.entries))
+        raise unknown_device(name, list(self.entries), self.path)
 
     def select(self, names: str, *, tag: str | None = None) -> list[DeviceEntry]:
         """Return the devices of a comma-separated list, or all with ``all``, narrowed to a tag.
@@ -166,6 +175,9 @@ class Inventory:
         UsageError
             A name is unknown, or nothing is left.
         """
+        if not names.replace(",", "").strip():
+            # A script's variable that is not set: every board is the last thing that was meant.
+            raise UsageError("No device is named.", next_step="name one, or all: argus-edge device list")
         if names == "all":
             chosen = list(self.entries.values())
         else:
@@ -195,6 +207,11 @@ def make_entry(name: str, fields: dict[str, Any], old: DeviceEntry | None = None
         entry = DeviceEntry.model_validate({**base, **fields, "name": name})
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
+        if first["loc"] == ("name",):
+            raise UsageError(
+                f"{shown!r} is no name for a device.",
+                next_step="letters, digits, . _ and -, 64 at most, a letter or a digit first",
+            ) from error
         place = clean(".".join(map(str, first["loc"])), limit=80)
         raise UsageError(f"The device {shown!r} does not hold: {place}: {first['msg']}.") from error
     if entry.host is not None:
@@ -214,12 +231,14 @@ def entry_name(host: str) -> str:
     return name.strip("-.")[:64] or "device"
 
 
-def unknown_device(name: str, known: list[str]) -> UsageError:
+def unknown_device(name: str, known: list[str], path: Path) -> UsageError:
     """Return the error for a name that the inventory lacks, with the exact command that adds it."""
     shown = clean(name, limit=64)
     close = difflib.get_close_matches(name, [*known, LOCAL], n=1)
     guess = shlex.quote(entry_name(shown))
+    other = "" if path == config_folder() / FILE else f" --inventory {shlex.quote(str(path))}"
     return UsageError(
         f"There is no device {shown!r} in the inventory" + (f"; did you mean {close[0]!r}?" if close else "."),
-        next_step=f"argus-edge device add {guess} --host USER@HOST   (add --profile pi5 or another one)",
+        where=str(path),
+        next_step=f"argus-edge device add {guess} --host USER@HOST{other}   (add --profile pi5 or another one)",
     )

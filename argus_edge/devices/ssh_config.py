@@ -73,7 +73,7 @@ def _expand(path: Path, base: Path, depth: int = 0) -> str:
     """Return a config file's text with included files in place of their ``Include`` lines."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
+    except OSError:  # none, not ours to read, a folder: as ssh does, gone on without it
         return ""
     block, out = "Host *", []
     for line in lines:

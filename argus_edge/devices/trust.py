@@ -9,6 +9,7 @@ from argus_edge.devices import known_hosts
 from argus_edge.devices.ssh import SshTransport
 from argus_edge.devices.ssh_config import Target
 from argus_edge.errors import DeviceUntrustedError, UsageError
+from argus_edge.text import clean
 
 REPLACEABLE = ("changed", "unknown", "certificate")
 
@@ -56,16 +57,17 @@ def trust(
     def judge(target: Target, verdict: known_hosts.Verdict, key: bytes) -> bool:
         found = known_hosts.fingerprint(key)
         shown.append(found)
-        if verdict.kind == "trusted":
-            return True
-        if verdict.kind not in REPLACEABLE or (verdict.kind == "changed" and not replace):
+        if verdict.kind not in ("trusted", *REPLACEABLE) or (verdict.kind == "changed" and not replace):
             return False
         if fingerprint is not None and found != fingerprint:
+            known = ", which known_hosts has already" if verdict.kind == "trusted" else ""
             raise DeviceUntrustedError(
-                f"The device shows another key: {found}, not {fingerprint}.",
+                f"The device shows another key: {found}{known}, not {clean(fingerprint, limit=100)}.",
                 where=str(target),
                 next_step="compare the fingerprint on the device itself; do not go on if it differs",
             )
+        if verdict.kind == "trusted":
+            return True
         if fingerprint is None and not confirm(found):
             raise UsageError("The key was not accepted; nothing was changed.", where=str(target))
         if not target.known_hosts_files:

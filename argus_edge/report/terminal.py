@@ -272,8 +272,10 @@ def _detail_rows(measurement: Measurement) -> Iterator[tuple[str, str]]:
     if figures is not None and figures.held_qps is not None:
         yield "held", f"{rate(figures.held_qps)} arrivals within the bound"
     if figures is not None and figures.touched_by_sensors:
-        share = figures.touched_by_sensors / figures.count
-        yield "sensors", f"overlapped {figures.touched_by_sensors} calls ({share:.1%}), which are in every figure"
+        touched = figures.touched_by_sensors
+        calls = "1 call" if touched == 1 else f"{touched:,} calls"
+        share = touched / figures.count
+        yield "sensors", f"overlapped {calls} ({share:.1%}), which {'is' if touched == 1 else 'are'} in every figure"
     if measurement.parity is not None:
         parity = measurement.parity
         yield (

@@ -85,6 +85,11 @@ def test_a_duration_that_was_asked_for_is_not_stretched_for_p90():
         ("offline", {"latency_bound_s": 0.1}),
         ("server", {}),
         ("soak", {"duration": 1e6}),
+        ("paced", {"fps": float("nan")}),
+        ("paced", {"fps": float("inf")}),
+        ("paced", {"fps": 1e-300}),
+        ("server", {"qps": float("nan")}),
+        ("server", {"qps": 1e7}),
     ],
 )
 def test_options_belong_to_their_scenario(name, options):

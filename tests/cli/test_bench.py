@@ -59,12 +59,19 @@ def test_help_is_fast_to_import():
         (("none.onnx", "--device", "local"), 2, ["No such model", "none.onnx"]),
         (("empty.onnx", "--device", "local"), 2, ["empty"]),
         (("text.onnx", "--device", "local"), 2, ["Not an ONNX model"]),
+        (("--device", ""), 2, ["No device is named"]),
+        (("--device", "local", "--inventory", "none.yaml"), 2, ["no such inventory", "none.yaml"]),
+        (("--device", "local", "--power-cycle"), 2, ["no device here has a command", "device add NAME --power-cycle"]),
+        (("pointer.onnx", "--device", "local"), 2, ["Git LFS", "git lfs pull"]),
+        (("a folder", "--device", "local"), 2, ["no bundle", "argus-edge export 'a folder' "]),
         (("--device", "nowhere"), 2, ["nowhere", "argus-edge device add nowhere"]),
         (("--device", "local", "--runtime", "litert"), 2, ["litert", "--runtime onnxruntime"]),
         (("--device", "local", "--fps", "30"), 2, ["--scenario paced"]),
         (("--device", "local", "--scenario", "server"), 2, ["--latency-bound 50ms"]),
         (("--device", "local", "--latency-bound", "fast"), 2, ["50ms"]),
         (("--device", "local", "--duration", "-1"), 2, ["is not a time"]),
+        (("--device", "local", "--scenario", "paced", "--fps", "nan"), 2, ["--fps nan is no rate"]),
+        (("--device", "local", "--warmup", "9" * 20), 2, ["0<=x<=1000000"]),
         (("--device", "local", "--duration", "inf"), 2, ["is not a time"]),
         (("--device", "local", "--duration", "100000"), 2, ["86,400"]),
         (("--device", "local", "--shape", "x"), 2, ["--shape", "NAME=1x3x224x224"]),
@@ -85,6 +92,8 @@ def test_help_is_fast_to_import():
 def test_bad_input(argv, code, words, tmp_path, capfd):
     (tmp_path / "empty.onnx").touch()
     (tmp_path / "text.onnx").write_text("hello")
+    (tmp_path / "pointer.onnx").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    (tmp_path / "a folder").mkdir()
     assert call("bench", *argv) == code
     out, err = capfd.readouterr()
     assert out == ""

@@ -69,7 +69,12 @@ def test_what_is_wrong_is_said_with_the_next_step(command):
     assert "argus-edge device add nano --host" in command("probe", "nano", code=2).stderr
     assert "choose one of" in command("add", "x", "--host", "h", "--profile", "pi9", code=2).stderr
     assert "address" in command("add", "x", code=2).stderr
-    assert "KEY=VALUE" in command("add", "x", "--host", "h", "--label", "x", code=2).stderr
+    for label in ("x", "=x"):
+        assert "KEY=VALUE" in command("add", "x", "--host", "h", "--label", label, code=2).stderr
+    assert "every quote closed" in command("add", "x", "--host", "h", "--power-cycle", "a 'b", code=2).stderr
+    none = str(command.home / "none.yaml")
+    for verb in (["list"], ["show", "x"], ["remove", "x"], ["probe", "x"], ["doctor", "x"], ["power-cycle", "x"]):
+        assert "no such inventory" in command(*verb, "--inventory", none, code=2).stderr
     assert "reserved" in command("add", "local", "--host", "h", code=2).stderr
 
 
@@ -88,7 +93,12 @@ def test_from_an_unknown_host_to_its_facts(command, board, python):
 def test_trusting_on_first_use_is_asked(command, board):
     assert "not accepted" in command("trust", "lab-board", answer="n\n", code=2).stderr
     command("trust", "lab-board", "--first-use")
-    assert "already" in command("trust", "lab-board", "--first-use").stdout
+    already = command("trust", "lab-board", "--first-use").stdout
+    assert "already" in already
+    assert "already" in command("trust", "lab-board", already.split()[1]).stdout
+    # A key that is listed is no excuse for another one than was asked for.
+    other = command("trust", "lab-board", "SHA256:other", code=3).stderr
+    assert "which known_hosts has already, not SHA256:other" in other
 
 
 def test_doctor_tells_what_to_do(command, board, python):

@@ -51,4 +51,17 @@ def test_an_evaluation_is_listed_and_shown(recorded):
 def test_a_moment_that_is_none_is_named(recorded):
     result = CliRunner().invoke(runs, ["list", "--since", "yesterday"])
     assert result.exit_code == 2
-    assert "30d, 12h or 2w" in result.output
+    assert "2026-11-30, 12h, 7d or 2w" in result.output
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("list", "--since", "9999999999w"),
+        ("list", "--limit", "99999999999999999999"),
+        ("prune", "--older-than", "99999999999d"),
+        ("prune", "--older-than", "1m"),
+    ],
+)
+def test_numbers_beyond_the_calendar_or_the_store_are_wrong_usage(recorded, argv):
+    assert CliRunner().invoke(runs, argv, catch_exceptions=False).exit_code == 2

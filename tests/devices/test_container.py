@@ -118,6 +118,12 @@ def test_two_images_or_homes_have_containers_of_their_own(entry):
         ("Unable to find image 'argus-edge-jetson:latest' locally\ndocker: No such image", "no image", "docker build"),
         ("docker: Error response from daemon: Unknown runtime specified nvidia.", "runtime", "nvidia-container"),
         ("docker: unknown or invalid runtime name: nvidia", "runtime", "nvidia-container"),
+        (
+            "docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is it running?\n"
+            "\nRun 'docker run --help' for more information",
+            "does not run",
+            "systemctl enable --now docker",
+        ),
     ],
 )
 def test_what_keeps_the_container_from_starting_is_named_with_what_mends_it(docker, entry, said, what, next_step):
@@ -128,7 +134,8 @@ def test_what_keeps_the_container_from_starting_is_named_with_what_mends_it(dock
 
 
 def test_another_failure_is_told_in_dockers_words_without_its_colours(docker, entry):
-    (docker.folder / "fault").write_text("\x1b[31mthe disk is on fire\x1b[0m\n")
+    said = "\x1b[31mthe disk is on fire\x1b[0m\n\nRun 'docker run --help' for more information\n"
+    (docker.folder / "fault").write_text(said)
     with pytest.raises(RunFailedError, match=r"status 125\): the disk is on fire"):
         deploy_agent(LocalTransport(), entry)
 

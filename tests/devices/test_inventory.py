@@ -80,6 +80,25 @@ def test_an_unknown_name_brings_the_command_to_type(inventory):
     with pytest.raises(UsageError, match="did you mean 'pi5'") as caught:
         inventory.get("pi6")
     assert caught.value.next_step.startswith("argus-edge device add pi6 --host ")
+    assert caught.value.where == str(inventory.path)
+
+
+def test_a_named_inventory_must_be_there_unless_it_is_begun(tmp_path):
+    path = tmp_path / "lab one.yaml"
+    with pytest.raises(InputError, match="no such inventory") as caught:
+        Inventory(path, existing=True)
+    assert caught.value.where == str(path)
+    assert f"--inventory '{path}'" in caught.value.next_step
+    with pytest.raises(UsageError) as lacking:
+        Inventory(path).get("pi5")
+    assert f"device add pi5 --host USER@HOST --inventory '{path}'" in lacking.value.next_step
+
+
+@pytest.mark.parametrize("names", ["", " ", ",", " , "])
+def test_no_name_is_not_every_board(inventory, names):
+    inventory.add(entry("a"))
+    with pytest.raises(UsageError, match="No device is named"):
+        inventory.select(names)
 
 
 def test_selecting(inventory):
@@ -94,8 +113,10 @@ def test_selecting(inventory):
 
 @pytest.mark.parametrize("name", ["local", "all", "", "-x", "a b", "../x", "x" * 65, "a/b"])
 def test_names_that_cannot_be(inventory, name):
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError) as caught:
         inventory.add(entry(name))
+    assert "pattern" not in caught.value.what
+    assert caught.value.next_step
 
 
 @pytest.mark.parametrize(
