@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 # CSI, OSC (ended by BEL or ST), other string sequences, and two-character escapes, in their 7-bit and 8-bit forms.
 _ESCAPES = re.compile(
@@ -57,6 +58,17 @@ def printable(text: str) -> str:
     'two\n  lines'
     """
     return _CONTROLS.sub("", _ESCAPES.sub("", text))
+
+
+def pasted(text: object) -> str:
+    r"""Return a word of a command line that a person will paste into a shell: it runs nothing of its own.
+
+    Examples
+    --------
+    >>> print(pasted("clip-int8"), pasted("$(reboot)"), pasted("a b\x1b[2J"))
+    clip-int8 '$(reboot)' 'a b'
+    """
+    return shlex.quote(clean(str(text), limit=1000))
 
 
 def safe_cell(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from argus_edge.cli.output import emit_json, json_option, say
+from argus_edge.text import pasted
 
 if TYPE_CHECKING:
     from argus_edge.evaluate.datasets.check import DatasetCheck
@@ -82,7 +83,7 @@ def sample(out: str) -> None:
                 shutil.copyfile(path, folder / path.name)
             os.replace(folder, target)
     click.echo(f"{out}: {sum(path.suffix == '.jpg' for path in files)} photographs, data.jsonl, LICENCES.md")
-    say(f"next: argus-edge eval MODEL --data mine={out} --out runs/first")
+    say(f"next: argus-edge eval MODEL --data {pasted(f'mine={out}')} --out runs/first")
 
 
 @data.command()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from argus_edge.cli.output import emit_json, json_option, say
+from argus_edge.text import pasted
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -45,7 +46,9 @@ def perturb(subject: str, sheet: str | None, set_name: str, seed: int, json_path
     lines = PERTURBATION_SETS[set_name]
     if _is_image(subject):
         if not sheet:
-            raise UsageError("An image needs --sheet.", next_step=f"argus-edge perturb {subject} --sheet sheet.png")
+            raise UsageError(
+                "An image needs --sheet.", next_step=f"argus-edge perturb {pasted(subject)} --sheet sheet.png"
+            )
         _image(subject, sheet, [line for line in lines if line.modality == "image"], seed, json_path)
     else:
         _text(subject, sheet, [line for line in lines if line.modality == "text"], seed, json_path)

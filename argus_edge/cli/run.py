@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from argus_edge.cli.output import say
+from argus_edge.text import pasted
 
 
 @click.command()
@@ -15,6 +16,7 @@ def run(plan_file: str, dry_run: bool) -> int:
 
     Called again, it goes on where it was: a step whose inputs and output are unchanged is not repeated.
     """
+    from argus_edge.devices.inventory import Inventory
     from argus_edge.pipeline.plan import read_plan, steps_of
     from argus_edge.pipeline.runner import command_line, run_plan
 
@@ -23,10 +25,13 @@ def run(plan_file: str, dry_run: bool) -> int:
         for step in steps_of(plan):
             click.echo(command_line(step))
         return 0
+    boards = Inventory()
+    for device in plan.devices:
+        boards.get(device)  # a name that is not known would show only once everything is exported
     try:
         outcome = run_plan(plan, tell=say)
     except KeyboardInterrupt:
-        say(f"interrupted; to go on: argus-edge run {plan_file}")
+        say(f"interrupted; to go on: argus-edge run {pasted(plan_file)}")
         return 130
     done = sum(state in ("done", "kept") for state in outcome.states.values())
     say(f"{done} of {len(outcome.states)} steps done; results in {plan.out}")

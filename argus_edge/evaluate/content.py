@@ -16,6 +16,7 @@ from argus_edge.evaluate.metrics import MINIMUM_IMAGES, DocumentFrequencies
 from argus_edge.evaluate.store import Store
 from argus_edge.evaluate.units import Content
 from argus_edge.schema.evaluation import BrokenImage, DatasetInfo
+from argus_edge.text import pasted
 
 __all__ = ["Prepared", "prepare"]
 
@@ -73,7 +74,7 @@ def prepare(
             if broken
             else f"{name} has no images.",
             where=str(folder),
-            next_step=f"argus-edge data check {name}={folder}",
+            next_step=f"argus-edge data check {pasted(f'{name}={folder}')}",
         )
     if broken:
         say(f"{name}: {len(broken)} broken image(s) are left out, for every model alike; they are listed in the report")

@@ -22,6 +22,7 @@ from argus_edge.schema.evaluation import EvalReport
 from argus_edge.schema.score import ScoreReport
 from argus_edge.schema.sizing import Combination, Fit, Sizing
 from argus_edge.schema.verdict import Verdict
+from argus_edge.text import pasted
 
 ORDER: dict[Fit, int] = {
     "fits": 0,
@@ -88,9 +89,9 @@ def _measured(
 
 def _how_to_decide(verdict: Verdict, report: BenchReport) -> str:
     if not any(line.outcome == "unknown" and line.device is not None for line in verdict.lines):
-        return f"argus-edge eval {report.model.name} --data …"
-    again = f"argus-edge bench {report.model.name} --device {report.device.name}"
-    return f"{again} --until-decided {verdict.budget_source.name}"
+        return f"argus-edge eval {pasted(report.model.name)} --data …"
+    again = f"argus-edge bench {pasted(report.model.name)} --device {pasted(report.device.name)}"
+    return f"{again} --until-decided {pasted(verdict.budget_source.name)}"
 
 
 def _foreseen(budget: Budget, manifest: Found[BundleManifest], profile: Profile) -> Combination:
@@ -109,7 +110,7 @@ def _foreseen(budget: Budget, manifest: Found[BundleManifest], profile: Profile)
         fit=fit,
         reason=reason,
         floor_s=own if own is not None else best,
-        next_step=None if fit == "cannot fit" else f"argus-edge bench {bundle.name} --device {profile.name}",
+        next_step=None if fit == "cannot fit" else f"argus-edge bench {pasted(bundle.name)} --device {profile.name}",
     )
 
 

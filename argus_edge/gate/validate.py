@@ -16,6 +16,7 @@ from argus_edge.schema.bench import BenchReport, Validity
 from argus_edge.schema.evaluation import EvalReport
 from argus_edge.schema.judge import JudgeCalibration
 from argus_edge.schema.verdict import BoardVerdict, Outcome, QuorumVerdict, Verdict, VerdictLine
+from argus_edge.text import pasted
 
 BENCH_KINDS = ("latency", "generation", "rate", "memory", "size", "energy", "temperature", "parity")
 ON_THE_LIMIT = "the percentile lies on the limit: no practical length decides"
@@ -45,7 +46,7 @@ def _subjects(
         raise InputError(
             f"The budget is for {budget.device}, and no bench report is of that device.",
             where=", ".join(found.label for found in benches),
-            next_step=f"argus-edge bench MODEL --device {budget.device}",
+            next_step=f"argus-edge bench MODEL --device {pasted(budget.device)}",
         )
     originals = {
         found.artifact.model.source_id or found.artifact.model.name: found

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from argus_edge.errors import UsageError
 from argus_edge.yaml_lines import YamlReader, read_yaml_text
 
 VERSION = 1
@@ -20,7 +22,7 @@ TOP_LEVEL = (
 )  # fmt: skip
 PRECISIONS = ("fp32", "fp16", "int8", "int8-static", "int4")
 FORMATS = ("onnx", "tflite", "torch")
-TIME = re.compile(r"[0-9]*\.?[0-9]+\s*(us|µs|ms|s|)")
+TIME = re.compile(r"(?P<number>[0-9]*\.?[0-9]+)\s*(us|µs|ms|s|)")
 CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -66,7 +68,7 @@ class Step:
     gate
         Its exit codes 1 and 8 are verdicts, not failures.
     reads
-        Files of the user's that it is made from, beside what the steps before it left.
+        Files and folders of the user's that it is made from, beside what the steps before it left; some may not exist.
     """
 
     name: str
@@ -82,11 +84,34 @@ class _PlanReader(YamlReader):
     """Reads the choices that have a closed set of answers."""
 
     def choices(self, node: yaml.Node, what: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        found = self.texts(node, what)
+        found = self.several(node, what)
         for name in found:
             if name not in allowed:
                 raise self.fail(node, f"{name!r} is none of the {what}: {', '.join(allowed)}")
         return tuple(found)
+
+    def several(self, node: yaml.Node, what: str) -> tuple[str, ...]:
+        found = self.texts(node, what)
+        if not found:
+            raise self.fail(node, f"there are no {what}")
+        return tuple(found)
+
+    def devices(self, node: yaml.Node) -> tuple[str, ...]:
+        found = self.several(node, "devices")
+        for name in found:
+            if "," in name or name == "all":
+                raise self.fail(node, f"{name!r} is no single device; give a list of names")
+        return found
+
+    def perturb(self, node: yaml.Node) -> str:
+        from argus_edge.evaluate.conditions import perturbation_lines
+
+        text = self.text(node, "perturb")
+        try:
+            perturbation_lines(text)
+        except UsageError as error:
+            raise self.fail(node, error.what.rstrip(".")) from error
+        return text
 
 
 def parse_plan(text: str, where: str, folder: Path) -> Plan:
@@ -118,11 +143,10 @@ def parse_plan(text: str, where: str, folder: Path) -> Plan:
         raise reader.fail(values.get("plan", node), f"the first line must be `plan: {VERSION}`")
     if "models" not in values:
         raise reader.fail(node, "there are no models")
-    models = reader.texts(values["models"], "models")
-    if not models:
-        raise reader.fail(values["models"], "there are no models")
+    models = reader.several(values["models"], "models")
     duration = str(reader.scalar(values["duration"], "duration")) if "duration" in values else None
-    if duration is not None and not TIME.fullmatch(duration):
+    match = TIME.fullmatch(duration) if duration is not None else None
+    if duration is not None and (match is None or float(match["number"]) == 0):
         raise reader.fail(values["duration"], f"{duration!r} is not a time; write 10s or 500ms")
 
     def path(name: str, *, there: bool = False) -> Path | None:
@@ -139,9 +163,11 @@ def parse_plan(text: str, where: str, folder: Path) -> Plan:
     data: tuple[tuple[str, str], ...] = ()
     if "data" in values:
         entries = reader.mapping(values["data"], None, "data")
-        for dataset, (key, _) in entries.items():
+        for dataset, (key, value) in entries.items():
             if dataset not in (*DATASETS, "all"):
                 raise reader.fail(key, f"{dataset!r} is none of the datasets: {', '.join(DATASETS)}, all")
+            if "," in _local(reader.text(value, dataset), folder):
+                raise reader.fail(value, f"the path of {dataset} has a comma, which `eval --data` takes for its end")
         data = tuple((name, _local(reader.text(value, name), folder)) for name, (_, value) in entries.items())
     name = reader.text(values["name"], "name") if "name" in values else Path(where).stem
     return Plan(
@@ -152,9 +178,9 @@ def parse_plan(text: str, where: str, folder: Path) -> Plan:
         precisions=reader.choices(values["precisions"], "precisions", PRECISIONS)
         if "precisions" in values
         else ("fp32",),
-        devices=tuple(reader.texts(values["devices"], "devices")) if "devices" in values else ("local",),
+        devices=reader.devices(values["devices"]) if "devices" in values else ("local",),
         data=data,
-        perturb=reader.text(values["perturb"], "perturb") if "perturb" in values else "none",
+        perturb=reader.perturb(values["perturb"]) if "perturb" in values else "none",
         scenarios=reader.choices(values["scenarios"], "scenarios", SCENARIOS)
         if "scenarios" in values
         else ("single-stream", "offline"),
@@ -187,6 +213,22 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "model"
 
 
+def labels_of(models: Sequence[str]) -> dict[str, str]:
+    """Return what each model's files are called: its last part, after the folder or module where two are alike.
+
+    Two models of one name would otherwise write over each other's bundles and reports.
+    """
+    short = {model: slug(model) for model in models}
+    alike = {model for model in models if list(short.values()).count(short[model]) > 1}
+    labels = short | {model: re.sub(r"[^A-Za-z0-9._-]+", "-", _longer(model)).strip("-.") for model in alike}
+    again = {model for model in models if list(labels.values()).count(labels[model]) > 1}
+    return labels | {model: f"{labels[model]}-{hashlib.sha256(model.encode()).hexdigest()[:8]}" for model in again}
+
+
+def _longer(model: str) -> str:
+    return model if CLASS.fullmatch(model) else "-".join(Path(model).parts[-2:])
+
+
 def _is_bundle(model: str) -> bool:
     return (Path(model) / "manifest.json").is_file()
 
@@ -209,23 +251,38 @@ def steps_of(plan: Plan) -> list[Step]:
 
 def _exports(plan: Plan) -> Iterator[tuple[str, str, Step | None]]:
     """Iterate over (label, bundle folder, the step that makes it)."""
+    labels = labels_of(plan.models)
+    given = {labels[model] for model in plan.models if _is_bundle(model)}
     for model in plan.models:
         if _is_bundle(model):
-            yield slug(model), model, None
+            yield labels[model], model, None
             continue
         for file_format, precision in itertools.product(plan.formats, plan.precisions):
-            label = f"{slug(model)}-{file_format}-{precision}"
+            label = f"{labels[model]}-{file_format}-{precision}"
+            label += "-exported" if label in given else ""
             folder = plan.out / "bundles" / label
             argv = ["export", model, "--format", file_format, "--precision", precision, "--out", str(folder), "--force"]
             if plan.random_weights:
                 argv.append("--random-weights")
             if plan.calibration is not None:
                 argv += ["--calibration", str(plan.calibration)]
-            yield label, str(folder), Step(f"export {label}", tuple(argv), folder / "manifest.json")
+            reads = (_source(model), *(() if plan.calibration is None else (plan.calibration,)))
+            yield label, str(folder), Step(f"export {label}", tuple(argv), folder / "manifest.json", reads=reads)
+
+
+def _source(model: str) -> Path:
+    """Return the file or folder that a local model is made of; a hub's id names none."""
+    if CLASS.fullmatch(model) and not Path(model).exists():
+        return Path(*model.partition(":")[0].split(".")).with_suffix(".py")
+    return Path(model)
 
 
 def _after(step: Step | None) -> tuple[str, ...]:
     return () if step is None else (step.name,)
+
+
+def _given(bundle: str, made_by: Step | None) -> tuple[Path, ...]:
+    return (Path(bundle),) if made_by is None else ()
 
 
 def _evaluation(plan: Plan, label: str, bundle: str, made_by: Step | None) -> Step:
@@ -234,7 +291,8 @@ def _evaluation(plan: Plan, label: str, bundle: str, made_by: Step | None) -> St
     argv = ["eval", bundle, "--data", data, "--perturb", plan.perturb, "--out", str(out)]
     if plan.limit is not None:
         argv += ["--limit", str(plan.limit)]
-    return Step(f"eval {label}", tuple(argv), out / "eval.json", _after(made_by))
+    reads = (*_given(bundle, made_by), *(Path(path) for _, path in plan.data))
+    return Step(f"eval {label}", tuple(argv), out / "eval.json", _after(made_by), reads=reads)
 
 
 def _bench(plan: Plan, label: str, bundle: str, made_by: Step | None, device: str, scenario: str) -> Step:
@@ -244,7 +302,9 @@ def _bench(plan: Plan, label: str, bundle: str, made_by: Step | None, device: st
         argv += ["--duration", plan.duration]
     if plan.threads is not None:
         argv += ["--threads", str(plan.threads)]
-    return Step(f"bench {label} on {device}, {scenario}", tuple(argv), output, _after(made_by))
+    return Step(
+        f"bench {label} on {device}, {scenario}", tuple(argv), output, _after(made_by), reads=_given(bundle, made_by)
+    )
 
 
 def _decisions(plan: Plan, benches: list[Step], evaluations: list[Step]) -> Iterator[Step]:

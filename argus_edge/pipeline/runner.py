@@ -16,6 +16,7 @@ from typing import Literal
 from argus_edge.artifacts import host_errors, read_file, sha256_file, write_text
 from argus_edge.errors import GateFailedError, GateUndecidedError, HostError, InputError
 from argus_edge.pipeline.plan import Plan, Step, slug, steps_of
+from argus_edge.text import pasted
 
 LEDGER = "steps.json"
 MEASURING = ("export", "bench", "eval")
@@ -69,11 +70,31 @@ def command_line(step: Step) -> str:
     return shlex.join(["argus-edge", *step.argv])
 
 
-def _key(step: Step, before: dict[str, str]) -> str:
+def _key(step: Step, before: dict[str, str], out: Path) -> str:
     """Return what a step depends on: its arguments, the outputs of the steps before it, and the user's files."""
     needs = [before.get(name, "") for name in step.needs]
-    reads = [sha256_file(path) if path.is_file() else "" for path in step.reads]
+    reads = [_fingerprint(path, out) for path in step.reads]
     return hashlib.sha256(json.dumps([step.argv, needs, reads]).encode()).hexdigest()
+
+
+def _fingerprint(path: Path, out: Path) -> str:
+    """Return a file's hash; of a folder that of its files' names, sizes and times, since reading all takes minutes.
+
+    What lies under ``out``, the plan's own output, is no input.
+    """
+    if path.is_file():
+        return sha256_file(path)
+    if not path.is_dir():
+        return ""
+    digest = hashlib.sha256()
+    with host_errors(path):
+        for each in sorted(path.rglob("*")):
+            if each.is_file() and not each.is_relative_to(out):
+                known = each.stat()
+                digest.update(
+                    f"{each.relative_to(path)}\0{known.st_size}\0{known.st_mtime_ns}\n".encode(errors="replace")
+                )
+    return digest.hexdigest()
 
 
 def _read_ledger(path: Path) -> dict[str, dict[str, str]]:
@@ -84,14 +105,17 @@ def _read_ledger(path: Path) -> dict[str, dict[str, str]]:
     except (ValueError, RecursionError):
         ledger = None
     readable = isinstance(ledger, dict) and all(
-        isinstance(entry, dict) and isinstance(entry.get("key"), str) and isinstance(entry.get("output"), str)
+        isinstance(entry, dict)
+        and isinstance(entry.get("key"), str)
+        and isinstance(entry.get("output"), str)
+        and str(entry.get("code", "0")).isdecimal()
         for entry in ledger.values()
     )
     if not readable:
         raise InputError(
             "The record of finished steps cannot be read.",
             where=str(path),
-            next_step=f"delete it to start anew: rm {path}",
+            next_step=f"delete it to start anew: rm {pasted(path)}",
         )
     return dict(ledger)
 
@@ -125,7 +149,7 @@ def run_plan(plan: Plan, *, run: Run = run_command, tell: Tell = lambda _: None)
             outcome.states[step.name] = "left out"
             tell(f"{head}: left out, since {missing[0]} did not succeed")
             continue
-        key = _key(step, hashes)
+        key = _key(step, hashes, plan.out)
         known = ledger.get(step.name)
         if known and known["key"] == key and step.output.exists() and sha256_file(step.output) == known["output"]:
             outcome.states[step.name] = "kept"

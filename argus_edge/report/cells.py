@@ -32,6 +32,11 @@ class Table:
     notes: Sequence[str] = ()
     numeric: Sequence[int] = ()
 
+    def __post_init__(self) -> None:
+        """Make title and notes fit to be shown: names out of reports stand in them."""
+        object.__setattr__(self, "title", clean(self.title))
+        object.__setattr__(self, "notes", [clean(note) for note in self.notes])
+
 
 def text_cell(text: str | None, mark: str = "") -> Cell:
     """Return a cell of untrusted text, made fit to be shown."""

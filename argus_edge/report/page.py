@@ -17,7 +17,7 @@ from argus_edge.schema.base import Source
 from argus_edge.schema.bench import BenchReport, Measurement
 from argus_edge.schema.score import Scored
 from argus_edge.schema.verdict import VerdictLine
-from argus_edge.text import clean
+from argus_edge.text import clean, pasted
 
 WORDS = {"pass": "SHIP", "fail": "BLOCK", "unknown": "CANNOT TELL"}
 
@@ -333,11 +333,11 @@ def next_step(gathered: Gathered) -> str:
         return "argus-edge size REPORT… --budget FILE (seconds): which other combination fits"
     for line in verdict.lines:
         if line.outcome == "unknown" and line.device:
-            longer = f" --until-decided {clean(verdict.budget_source.name)}" if line.measured is not None else ""
+            longer = f" --until-decided {pasted(verdict.budget_source.name)}" if line.measured is not None else ""
             length = f" (about {line.needed_s:.0f} s)" if line.needed_s else ""
-            return f"argus-edge bench {clean(line.model)} --device {clean(line.device)}{longer}{length}"
+            return f"argus-edge bench {pasted(line.model)} --device {pasted(line.device)}{longer}{length}"
         if line.outcome == "unknown":
-            return f"argus-edge eval {clean(line.model)} --data …"
+            return f"argus-edge eval {pasted(line.model)} --data …"
     return "ship it; keep these reports as the baseline of `argus-edge compare`"
 
 

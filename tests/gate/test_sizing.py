@@ -141,3 +141,10 @@ def test_a_bundle_is_looked_ahead_only_where_it_was_not_benched() -> None:
 def test_without_anything_to_size_there_is_an_error() -> None:
     with pytest.raises(InputError, match="neither a bench report nor a bundle"):
         size_reports(budget("  latency_p50: 1 s"), [], [], [], [])
+
+
+def test_commands_can_be_pasted_into_a_shell() -> None:
+    sizing = size_reports(budget("  latency_p95: 120 ms"), [bench("$(reboot)", valid=False)], [], [bundle("a; b")], [])
+    commands = {each.next_step for each in sizing.combinations}
+    assert "argus-edge bench '$(reboot)' --device pi5 --until-decided b.yaml" in commands
+    assert "argus-edge bench 'a; b' --device pi5" in commands

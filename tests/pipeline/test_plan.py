@@ -79,6 +79,55 @@ def test_a_class_of_one_s_own_is_named_by_its_class(tmp_path: Path) -> None:
     assert steps_of(plan(tmp_path, "plan: 1\nmodels: ['towers:Tiny']\n"))[0].name == "export Tiny-onnx-fp32"
 
 
+def test_models_of_one_name_do_not_write_over_each_other(tmp_path: Path) -> None:
+    (tmp_path / "old" / "clip-onnx-fp32").mkdir(parents=True)
+    (tmp_path / "old" / "clip-onnx-fp32" / "manifest.json").write_text("{}")
+    models = [
+        "one/clip",
+        "two/clip",
+        "a/b/net",
+        "c/b/net",
+        "m:Tiny",
+        "n:Tiny",
+        "./old/clip-onnx-fp32",
+        "x/clip-onnx-fp32",
+    ]
+    held = plan(tmp_path, TEXT.replace("[openai/clip-vit-base-patch32]", json.dumps(models)))
+    steps = steps_of(held)
+    assert len({step.name for step in steps}) == len(steps)
+    assert len({step.output for step in steps}) == len(steps)
+    names = [step.name for step in steps]
+    assert {"export one-clip-onnx-fp32", "export two-clip-onnx-fp32", "export m-Tiny-onnx-fp32"} <= set(names)
+
+
+def test_what_a_step_was_made_from_is_looked_at_again(tmp_path: Path) -> None:
+    """New weights, new photographs or new code under the old name are not what was measured."""
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "weights").write_text("old")
+    (tmp_path / "photos").mkdir()
+    held = plan(tmp_path, TEXT.replace("[openai/clip-vit-base-patch32]", "[./net]"))
+    run_plan(held, run=Commands(held))
+    again = Commands(held)
+    run_plan(held, run=again)
+    assert again.ran == []
+    (tmp_path / "photos" / "one.jpg").write_text("x")
+    run_plan(held, run=again)
+    assert "eval" in again.ran
+    assert "export" not in again.ran
+    again.ran.clear()
+    (tmp_path / "net" / "weights").write_text("newer")
+    run_plan(held, run=again)
+    assert again.ran.count("export") == 2
+
+
+def test_what_a_plan_leaves_in_the_folder_of_its_photographs_is_no_new_photograph(tmp_path: Path) -> None:
+    held = plan(tmp_path, TEXT.replace("./photos", "."))
+    run_plan(held, run=Commands(held))
+    again = Commands(held)
+    run_plan(held, run=again)
+    assert again.ran == []
+
+
 def test_a_measurement_s_words_go_to_a_file_and_a_decision_s_to_the_terminal(tmp_path: Path) -> None:
     held = plan(tmp_path)
     logs = {step.name: log_of(held, step) for step in steps_of(held)}
@@ -186,9 +235,10 @@ def test_a_command_that_leaves_nothing_behind_is_an_error(tmp_path: Path) -> Non
 def test_a_spoilt_record_is_named(tmp_path: Path) -> None:
     held = plan(tmp_path)
     held.out.mkdir(parents=True)
-    (held.out / LEDGER).write_text(json.dumps({"score": 5}))
-    with pytest.raises(InputError, match="record of finished steps"):
-        run_plan(held, run=Commands(held))
+    for spoilt in ({"score": 5}, {"score": {"key": "k", "output": "o", "code": "x"}}):
+        (held.out / LEDGER).write_text(json.dumps(spoilt))
+        with pytest.raises(InputError, match="record of finished steps"):
+            run_plan(held, run=Commands(held))
 
 
 @pytest.mark.parametrize(
@@ -203,6 +253,13 @@ def test_a_spoilt_record_is_named(tmp_path: Path) -> None:
         ("plan: 1\nmodels: [a]\ndata: {cocoo: x}", 3, "'cocoo' is none of the datasets"),
         ("plan: 1\nmodels: [a]\nduration: long", 3, "'long' is not a time"),
         ("plan: 1\nmodels: [a]\nbudget: absent.yaml", 3, "there is no .*absent.yaml"),
+        ("plan: 1\nmodels: [a]\nprecisions: []", 3, "no precisions"),
+        ("plan: 1\nmodels: [a]\ndevices: []", 3, "no devices"),
+        ("plan: 1\nmodels: [a]\ndevices: ['a,b']", 3, "no single device"),
+        ("plan: 1\nmodels: [a]\nscenarios: []", 3, "no scenarios"),
+        ("plan: 1\nmodels: [a]\nduration: 0s", 3, "'0s' is not a time"),
+        ("plan: 1\nmodels: [a]\nperturb: fogg", 3, "Unknown perturbation 'fogg'"),
+        ("plan: 1\nmodels: [a]\ndata: {mine: 'a,b'}", 3, "has a comma"),
         ("plan: 1\nmodels: [a]\nruns: 0", 3, "whole number"),
         ("plan: 1\nmodels: [a]\nrandom_weights: maybe", 3, "true or false"),
     ],

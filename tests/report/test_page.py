@@ -12,7 +12,7 @@ from argus_edge.report.gathered import gather
 from argus_edge.report.markdown import escape, render_markdown
 from argus_edge.report.page import build_page
 from argus_edge.report.spreadsheet import render_csv, safe_cell
-from tests.report.conftest import HOSTILE
+from tests.report.conftest import BUDGET, HOSTILE, fill
 
 
 @pytest.fixture
@@ -75,6 +75,19 @@ def test_markdown_shows_a_hostile_name_as_text(page) -> None:
     for line in text.splitlines():
         if line.startswith("|"):
             assert line.endswith("|")
+
+
+def test_a_name_that_steers_terminals_or_shells_is_shown_and_does_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    names = ("$(reboot)", "\x1b[31mred\x1b[0m\u202egnp")
+    fill(folder, dict.fromkeys(names, 0.05), devices=("nano",))
+    (tmp_path / "budget.yaml").write_text(BUDGET)
+    built = build_page(gather([folder], budget=tmp_path / "budget.yaml"))
+    assert "bench '$(reboot)' --device" in built.next_step
+    shown = render_markdown(built) + render_csv(built)
+    assert "redgnp outranks" in shown or "outranks redgnp" in shown
+    assert not {"\x1b", "\u202e"} & set(shown)
 
 
 def test_csv_holds_every_cell(page) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from argus_edge.errors import InputError
+from argus_edge.text import pasted
 
 __all__ = ["Dataset", "ImageRef", "Question", "Requirement", "missing_files_error"]
 
@@ -135,5 +136,5 @@ def missing_files_error(dataset: str, folder: Path, missing: Sequence[Requiremen
     return InputError(
         f"{wrong} hold {dataset} as its authors publish it; missing: {lines}.",
         where=str(folder),
-        next_step=f"get it from {missing[0].source}, then: argus-edge data check {dataset}={folder}",
+        next_step=f"get it from {missing[0].source}, then: argus-edge data check {pasted(f'{dataset}={folder}')}",
     )

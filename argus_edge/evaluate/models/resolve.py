@@ -16,6 +16,7 @@ from argus_edge.errors import InputError, MissingDependencyError, UsageError
 from argus_edge.evaluate.models.base import ModelSpec
 from argus_edge.evaluate.models.regions import RegionFeatures
 from argus_edge.evaluate.models.user_class import class_sha256, find_class, is_class
+from argus_edge.text import pasted
 
 __all__ = ["Resolved", "resolve_model"]
 
@@ -101,7 +102,7 @@ def _bundle(folder: Path, compute: str, threads: int) -> Resolved:
         raise InputError(
             f"The bundle's format is {manifest.format}; ONNX bundles can be evaluated on the host.",
             where=str(folder),
-            next_step=f"argus-edge export {manifest.source_id} --format onnx --precision {manifest.precision}",
+            next_step=f"argus-edge export {pasted(manifest.source_id)} --format onnx --precision {manifest.precision}",
         )
     sha256 = sha256_file(folder / MANIFEST)
     spec = ModelSpec("bundle", manifest.family, str(folder.resolve()), sha256, compute, "float32", threads)
