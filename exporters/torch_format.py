@@ -103,6 +103,7 @@ class TorchFormat(Format):
             for node in program.graph.nodes
             if node.op == "call_function" and "aten" in str(node.target)
         )
-        kept = {id(t): t for t in [*program.state_dict.values(), *program.constants.values()] if hasattr(t, "numel")}
-        size = sum(tensor.numel() * tensor.element_size() for tensor in kept.values())
-        return FileFacts(size, dict(ops.most_common()), {})
+        kept = [*program.state_dict.values(), *program.constants.values()]
+        # Tied weights are two names of one storage: a vocabulary's table is in the file, and in memory, once.
+        stored = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in kept if hasattr(t, "numel")}
+        return FileFacts(sum(stored.values()), dict(ops.most_common()), {})

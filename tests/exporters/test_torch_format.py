@@ -27,7 +27,9 @@ def test_a_family_as_an_exported_program(exported, family, precision):
     for component in manifest.components:
         assert component.file.path.endswith(".pt2")
         assert len(component.golden) == 3
-        assert component.weight_bytes == pytest.approx(component.params * (4 if precision == "fp32" else 2), rel=0.1)
+        # A vocabulary that is tied to the table of embeddings is counted once; Qwen's vision holds tables of positions.
+        weights = component.params * (4 if precision == "fp32" else 2)
+        assert weights <= component.weight_bytes < (1.01 if component.role == "decoder" else 1.5) * weights
         assert component.ops
 
 
