@@ -38,11 +38,14 @@ class Found(Generic[A]):
         return Source(name=self.label, sha256=self.sha256 or None)
 
 
-def _kind_of(text: bytes) -> str | None:
+def _kind_of(text: bytes, where: str) -> str | None:
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    except (ValueError, RecursionError) as error:
+        # It may be half a report, and a verdict without it another one.
+        raise InputError(
+            f"Not a JSON document: {error}.", where=where, next_step="mend the file, or take it out of the folder"
+        ) from error
     kind = document.get("kind") if isinstance(document, dict) else None
     return kind if isinstance(kind, str) else None
 
@@ -53,8 +56,8 @@ def find_reports(paths: Iterable[str | Path], kinds: Sequence[type[Artifact]]) -
     Parameters
     ----------
     paths
-        Files, each of which must be one of the kinds; folders, whose ``*.json`` files are searched, others in them
-        passed over.
+        Files, each of which must be one of the kinds; folders, whose ``*.json`` files are searched: other documents
+        are passed over, what is no JSON at all is an error.
     kinds
         Artefact classes.
 
@@ -66,7 +69,7 @@ def find_reports(paths: Iterable[str | Path], kinds: Sequence[type[Artifact]]) -
     Raises
     ------
     InputError
-        A file that is none of the kinds, a path that does not exist, or a folder without a report.
+        A file that is none of the kinds or is damaged, a path that does not exist, or a folder without a report.
     """
     by_kind = {kind.KIND: kind for kind in kinds}
     wanted = " or ".join(f"{kind} report" for kind in by_kind)
@@ -81,7 +84,7 @@ def find_reports(paths: Iterable[str | Path], kinds: Sequence[type[Artifact]]) -
         before = len(found)
         for file in files:
             text = read_file(file)
-            kind = by_kind.get(_kind_of(text) or "")
+            kind = by_kind.get(_kind_of(text, str(file)) or "")
             if kind is None:
                 if given.is_dir():
                     continue

@@ -56,7 +56,7 @@ def weights_for(efficiency_weight: float) -> dict[Term, float]:
     return {"capability": rest, "consistency": rest, "robustness": rest, "efficiency": efficiency_weight}
 
 
-def check_weights(weights: Mapping[str, float]) -> dict[Term, float]:
+def check_weights(weights: Mapping[str, float], where: str | None = None) -> dict[Term, float]:
     """Return weights that name the four terms, are not negative and sum to 1.
 
     Raises
@@ -65,11 +65,15 @@ def check_weights(weights: Mapping[str, float]) -> dict[Term, float]:
         They do not.
     """
     if set(weights) != set(EQUAL_WEIGHTS):
-        raise UsageError(f"Weights must name exactly {', '.join(EQUAL_WEIGHTS)}.", where=", ".join(map(str, weights)))
+        raise UsageError(
+            f"Weights must name exactly {', '.join(EQUAL_WEIGHTS)}; these name {', '.join(map(str, weights))[:200]}.",
+            where=where,
+        )
     values = list(weights.values())
     # NaN is in no range, so the test is for what is allowed.
     if not all(0 <= value <= 1 for value in values) or abs(sum(values) - 1) > 1e-6:
-        raise UsageError(f"Weights must be 0 or more and sum to 1; these sum to {sum(values):g}.")
+        given = ", ".join(f"{value:g}" for value in values)
+        raise UsageError(f"Weights lie between 0 and 1 and sum to 1; these are {given}.", where=where)
     return {term: float(weights[term]) for term in EQUAL_WEIGHTS}
 
 

@@ -38,7 +38,7 @@ def read_weights(path: Path | str) -> dict[Term, float]:
             "The weights must be a mapping of capability, consistency, robustness and efficiency to numbers.",
             where=str(path),
         )
-    return check_weights(document)
+    return check_weights(document, where=str(path))
 
 
 def score_files(

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from argus_edge.errors import InputError, RunFailedError, UsageError
+from argus_edge.errors import ArgusError, InputError, RunFailedError, UsageError
 from argus_edge.evaluate.backends import BackendOptions
 from argus_edge.evaluate.conditions import perturbation_lines
 from argus_edge.evaluate.models.resolve import resolve_model
@@ -14,7 +14,8 @@ from argus_edge.evaluate.prompts import load_prompts
 from argus_edge.evaluate.runner import Settings, evaluate
 
 ray = pytest.importorskip("ray")
-pytestmark = pytest.mark.slow
+# A busy machine starts a worker in minutes.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +99,24 @@ def test_a_model_that_cannot_be_made_is_told_as_it_is_locally(cluster, painted, 
     source.write_text(source.read_text() + "\n\nclass Broken:\n    def __init__(self):\n        raise OSError('no')\n")
     with pytest.raises(InputError, match="cannot be made"):
         run("Broken", {"mine": painted}, tmp_path / "r", monkeypatch, backend="ray")
+
+
+@pytest.mark.parametrize(
+    ("constructor", "why"),
+    [
+        ("import os\n        os.kill(os.getpid(), 9)", "ended while it was started"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+    ],
+)
+def test_a_worker_that_cannot_be_started_is_said_so(
+    cluster, painted, rule_models, tmp_path, monkeypatch, constructor, why
+):
+    source = rule_models / "rule_models.py"
+    source.write_text(
+        source.read_text() + f"\n\nclass Stillborn(Talker):\n    def __init__(self):\n        {constructor}\n"
+    )
+    with pytest.raises(ArgusError, match=why):
+        run("Stillborn", {"mine": painted}, tmp_path / "r", monkeypatch, backend="ray")
 
 
 def test_more_workers_than_the_cluster_has_room_for(cluster, painted, rule_models, tmp_path, monkeypatch):

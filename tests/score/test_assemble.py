@@ -192,8 +192,9 @@ def test_weights() -> None:
         weights_for(1.2)
     with pytest.raises(UsageError, match="sum to 1"):
         check_weights({"capability": 0.5, "consistency": 0.5, "robustness": 0.5, "efficiency": 0})
-    with pytest.raises(UsageError, match="name exactly"):
-        check_weights({"capability": 1.0})
+    with pytest.raises(UsageError, match=r"name exactly .* these name capability") as found:
+        check_weights({"capability": 1.0}, where="weights.yaml")
+    assert found.value.where == "weights.yaml"
     nan = float("nan")
     with pytest.raises(UsageError, match="sum to 1"):
         check_weights({"capability": nan, "consistency": 0, "robustness": 0, "efficiency": 1})

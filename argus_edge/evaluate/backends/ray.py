@@ -21,6 +21,8 @@ MAX_TRIES = 3
 
 CONNECT_TIMEOUT_S = 10.0
 
+_SAME_EVERYWHERE = "model, data and your class must lie under the same paths on all machines, with the same packages"
+
 
 class _RemoteWorker:
     """The worker in an actor's process; errors come back as plain values, since Ray would wrap them in its own."""
@@ -32,6 +34,9 @@ class _RemoteWorker:
             self._worker = Worker(spec)
         except ArgusError as error:
             self._failure = _described(error)
+        except Exception as error:  # the same code, data or library need not be on every machine
+            what = f"A worker cannot be started: {type(error).__name__}: {str(error)[:300]}"
+            self._failure = _described(RunFailedError(what, where=socket.gethostname(), next_step=_SAME_EVERYWHERE))
 
     def facts(self) -> ModelFacts | dict[str, Any]:
         return self._failure if self._worker is None else self._worker.facts  # type: ignore[return-value]
@@ -93,7 +98,7 @@ class RayBackend:
                 next_step="fewer --workers, fewer --threads, or a larger cluster",
             )
         self._workers = [self._new_worker() for _ in range(self._count)]
-        found = ray.get(self._workers[0].facts.remote())
+        found = self._answer(self._workers[0].facts.remote())
         if isinstance(found, dict):
             raise _raised(found)
         self.facts: ModelFacts = found
@@ -117,6 +122,23 @@ class RayBackend:
         spec = ModelSpec(**{**vars(self._spec), "compute": compute})
         return self._actor.options(runtime_env={"env_vars": variables}).remote(spec)
 
+    def _answer(self, asked: Any) -> Any:
+        """Return what a worker that is being started answers.
+
+        Raises
+        ------
+        RunFailedError
+            It ended before it could.
+        """
+        try:
+            return self._ray.get(asked)
+        except self._ray.exceptions.RayActorError as error:
+            raise RunFailedError(
+                f"A worker ended while it was started: {str(error)[:300]}",
+                where="ray",
+                next_step=f"see Ray's logs on its machine (/tmp/ray/session_latest/logs); {_SAME_EVERYWHERE}",
+            ) from error
+
     def run(self, job: Job, units: Sequence[Unit]) -> Iterator[tuple[Unit, Result]]:
         """Yield each unit with its result as they come in.
 
@@ -127,7 +149,7 @@ class RayBackend:
         """
         ray = self._ray
         shared = ray.put(job)
-        ray.get([worker.begin.remote(shared) for worker in self._workers])
+        self._answer([worker.begin.remote(shared) for worker in self._workers])
         waiting = deque(units)
         tries = dict.fromkeys(units, 0)
         idle = list(self._workers)
@@ -151,7 +173,7 @@ class RayBackend:
                 waiting.appendleft(unit)
                 worker = self._new_worker()
                 self._workers = [*(each for each in self._workers if each is not worker), worker]
-                ray.get(worker.begin.remote(shared))
+                self._answer(worker.begin.remote(shared))
                 idle.append(worker)
                 continue
             if not good:
