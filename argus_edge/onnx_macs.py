@@ -283,18 +283,32 @@ def _count_nodes(graph: GraphProto, known: Shapes, cost: GraphCost, constants: s
 MAX_FOLDED_BYTES = 1 << 30
 
 
-def file_cost(path: str, shapes: Mapping[str, Sequence[int]] | None = None) -> GraphCost:
+def file_cost(path: str, shapes: Mapping[str, Sequence[int]] | None = None, *, fold: bool = True) -> GraphCost:
     """Count what one call of a model file costs; its external data is not read.
 
     Where lengths are computed in the graph (padding that an exporter left as arithmetic) and inference cannot follow,
-    ONNX Runtime folds the constants first, and the folded graph is counted.
+    ONNX Runtime folds the constants first, and the folded graph is counted; not where ``fold`` is False, nor for
+    files above a GiB, external data included: there it would load and rewrite all of it.
     """
-    cost = graph_cost(onnx.load_model(path, load_external_data=False), shapes)
-    if not cost.uncounted or os.path.getsize(path) > MAX_FOLDED_BYTES:
+    model = onnx.load_model(path, load_external_data=False)
+    cost = graph_cost(model, shapes)
+    if not fold or not cost.uncounted or os.path.getsize(path) + _external_bytes(model) > MAX_FOLDED_BYTES:
         return cost
     folded = _folded(path)
     recount = graph_cost(folded, shapes) if folded is not None else cost
     return recount if len(recount.uncounted) < len(cost.uncounted) else cost
+
+
+def _external_bytes(model: ModelProto) -> int:
+    """Return the bytes that a model's constants take in files beside it."""
+    lengths = (
+        entry.value
+        for tensor in model.graph.initializer
+        if tensor.data_location == TensorProto.EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "length"
+    )
+    return sum(int(length) for length in lengths if length.isdecimal())
 
 
 def _folded(path: str) -> ModelProto | None:

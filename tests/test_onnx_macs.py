@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from argus_edge import onnx_macs
 from argus_edge.onnx_macs import file_cost, graph_cost
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -132,3 +133,18 @@ def test_an_if_counts_for_its_dearer_branch():
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, None])],
     )
     assert graph_cost(helper.make_model(graph)).macs == 2 * 4 * 7
+
+
+@pytest.mark.parametrize(("how", "folded"), [({}, True), ({"fold": False}, False), ({"large": True}, False)])
+def test_a_large_model_is_not_loaded_to_be_counted(tmp_path, monkeypatch, how, folded):
+    """A decoder's graph is small, its weights lie beside it: a bench of 3 billion parameters loaded them all, twice."""
+    asked = []
+    monkeypatch.setattr(onnx_macs, "_folded", asked.append)
+    if how.pop("large", False):
+        monkeypatch.setattr(onnx_macs, "MAX_FOLDED_BYTES", 100_000)
+    path = str(tmp_path / "m.onnx")
+    model = one_node("MatMul", {"a": None}, {"y": None}, {"b": zeros(400, 500)})
+    onnx.save_model(model, path, save_as_external_data=True, location="m.onnx.data", size_threshold=0)
+    assert Path(path).stat().st_size < 10_000
+    assert file_cost(path, **how).uncounted == {"MatMul": 1}
+    assert asked == [path] * folded

@@ -28,7 +28,8 @@ def component_cost(
         return Cost(counted, float(bundled.weight_bytes) if bundled else None)
     from argus_edge.onnx_macs import file_cost
 
-    cost = file_cost(str(component.model.path), shapes)
+    # Where the bundle has the count, the walk is for the bytes alone.
+    cost = file_cost(str(component.model.path), shapes, fold=counted is None)
     traffic = float(cost.weight_bytes + cost.io_bytes)
     if counted is not None:
         return Cost(counted, traffic)

@@ -164,6 +164,8 @@ def _bundle(folder: Path) -> ResolvedModel:
 def _bundle_notes(manifest: BundleManifest) -> list[str]:
     notes = list(manifest.warnings)
     if manifest.random_weights:
+        # Said once: the exporter's warning is about the bundle, this is about its figures.
+        notes = [note for note in notes if not note.startswith("random weights")]
         notes.append("The weights are random: times and memory are real, outputs are not.")
     if manifest.encoder_only:
         notes.append("Encoder only: the region features come from a detector that is not part of this figure.")
