@@ -21,6 +21,11 @@ A = TypeVar("A", bound=Artifact)
 
 MAX_ARTIFACT_BYTES = 1 << 30
 
+_NO_SUCH_PLACE = (
+    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EBUSY, errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG,
+    errno.EIO, errno.EINVAL, errno.ENXIO, errno.ENODEV,
+)  # fmt: skip
+
 
 @contextlib.contextmanager
 def host_errors(path: Path | str) -> Iterator[None]:
@@ -36,14 +41,25 @@ def host_errors(path: Path | str) -> Iterator[None]:
             raise HostError(
                 f"No permission to write ({error.strerror}).", where=str(path), next_step="choose another path"
             ) from error
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
+        if error.errno in _NO_SUCH_PLACE:
             raise HostError(f"Cannot write: {error.strerror}.", where=str(path), next_step="check the path") from error
         raise
 
 
+def is_stream(path: Path | str) -> bool:
+    """Tell whether a path is a device, a pipe or an open descriptor: ``/dev/null``, ``/dev/stdout``, ``>(jq .)``.
+
+    Such a one is written to as it is. A file renamed onto it would take its place, and for root there would be no
+    ``/dev/null`` any more.
+    """
+    target = Path(path)
+    descriptor = os.path.abspath(target).startswith(("/dev/fd/", "/dev/std", "/proc/"))
+    return descriptor or (target.exists() and not target.is_file() and not target.is_dir())
+
+
 @contextlib.contextmanager
 def atomic_open(path: Path | str, mode: str = "wb", *, private: bool = False) -> Iterator[IO[Any]]:
-    """Open a file that appears under ``path`` only when it is whole.
+    """Open a file that appears under ``path`` only when it is whole; a device or a pipe is written to as it is.
 
     Parameters
     ----------
@@ -61,6 +77,12 @@ def atomic_open(path: Path | str, mode: str = "wb", *, private: bool = False) ->
     """
     target = Path(path)
     with host_errors(target):
+        if is_stream(target):
+            with open(target, mode, encoding=None if "b" in mode else "utf-8") as file:
+                yield file
+            return
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
         try:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from argus_edge.artifacts import atomic_open, parse_artifact, read_artifact, write_artifact
+from argus_edge.artifacts import atomic_open, is_stream, parse_artifact, read_artifact, write_artifact, write_text
 from argus_edge.errors import HostError, InputError
 from argus_edge.schema.base import Artifact
 
@@ -74,7 +76,44 @@ def test_a_place_that_cannot_be_written_is_a_host_error(tmp_path: Path) -> None:
         write_artifact(Note(), tmp_path / "file" / "n.json")
 
 
+def test_a_folder_in_the_place_of_a_file_is_a_host_error(tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / ("n" * 300)):
+        with pytest.raises(HostError, match="Cannot write"), atomic_open(place):
+            pytest.fail("this cannot be written")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_private_files_are_readable_by_the_user_alone(tmp_path: Path) -> None:
     with atomic_open(tmp_path / "secret", "w", private=True) as file:
         file.write("x")
     assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    """A file renamed onto /dev/null would take its place, for root; what is true of a pipe is true of a device."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    write_text(pipe, "whole")
+    reader.join(30)
+    assert read == ["whole"]
+    assert pipe.is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_an_open_descriptor_is_written_to(tmp_path: Path) -> None:
+    """``--json >(jq .)`` and ``--json /dev/stdout``."""
+    out, into = os.pipe()
+    write_text(f"/dev/fd/{into}", "whole")
+    os.close(into)
+    with os.fdopen(out) as file:
+        assert file.read() == "whole"
+
+
+def test_what_is_written_to_as_it_is(tmp_path: Path) -> None:
+    streams = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/proc/self/fd/1"]
+    files = [tmp_path, tmp_path / "none", "/dev/shm", "/dev/shm/none.json", "none.json"]
+    assert [is_stream(path) for path in streams] == [True] * 5
+    assert [is_stream(path) for path in files] == [False] * 5

@@ -123,6 +123,11 @@ def scenario_of(
     seconds = duration if duration is not None else (60.0 if name == "soak" else 10.0)
     if seconds > MAX_DURATION_S:
         raise UsageError(f"--duration {seconds:g} is longer than a day ({MAX_DURATION_S:,.0f} s).")
+    if latency_bound_s is not None and latency_bound_s > seconds:
+        raise UsageError(
+            f"--latency-bound {latency_bound_s:g}s is longer than the window of {seconds:g} s: nothing could be late.",
+            next_step="a lower bound, or a longer --duration",
+        )
     fields = {key: value for key, value in given.items() if value is not None}
     longest = max(PATIENCE * seconds, seconds + PATIENCE_S)
     return Scenario.model_validate({"name": name, "duration_s": seconds, "max_duration_s": longest, **fields})

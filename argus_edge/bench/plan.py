@@ -269,7 +269,9 @@ def describe(
 
 
 def duration_text(seconds: float) -> str:
-    """Return a duration for people: ``45 s``, ``3 min 20 s``, ``1 h 05 min``."""
+    """Return a duration for people: ``0.4 s``, ``45 s``, ``3 min 20 s``, ``1 h 05 min``."""
+    if 0.05 <= seconds < 0.95:
+        return f"{seconds:.1f} s"
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"

@@ -125,6 +125,7 @@ def bench(
     """
     from argus_edge.bench.fleet import run
     from argus_edge.bench.matrix import Means, come_back_task, matrix
+    from argus_edge.bench.models import long_to_read
     from argus_edge.bench.prepare import prepare
     from argus_edge.bench.quarantine import Quarantine
     from argus_edge.bench.request import make_request, meter_reader
@@ -161,6 +162,8 @@ def bench(
             )
         prepared = []
         for model in models or (None,):
+            if size := long_to_read(model):
+                say(f"reading {model}: {size / 1e9:.1f} GB, whose hashes are compared")
             request = make_request(model, command=command_line(), labels=read_labels(labels), **how)
             prepared.append(prepare(request))
             for note in prepared[-1].model.notes:
@@ -206,11 +209,13 @@ def check_writable(out: str | None, json_path: str | None) -> None:
     """Raise before anything is measured where the report could not be written; makes the folder it goes to."""
     import tempfile
 
-    from argus_edge.artifacts import host_errors
+    from argus_edge.artifacts import host_errors, is_stream
 
     if out is None and json_path == "-":
         return
     for target in filter(None, (out, json_path if json_path != "-" else None)) if out or json_path else ("./",):
+        if is_stream(target):
+            continue
         folder = Path(target) if target.endswith("/") or Path(target).is_dir() else Path(target).parent
         with host_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)

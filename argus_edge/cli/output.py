@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,10 +21,31 @@ def json_option(function: F) -> F:
     )(function)
 
 
+# What our tables are drawn with, on a terminal or in a file that is not Unicode; the rest becomes a question mark.
+PLAIN = str.maketrans("–—−·…×✓✗µ°≤≥›’‘“”", "---*.xv!u <>>''\"\"")
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)  # the handler is registered for writing alone
+    text = error.object[error.start : error.end].translate(PLAIN)
+    return text.encode("ascii", "replace").decode(), error.end
+
+
+def write_plainly() -> None:
+    """Let stdout and stderr take any text in any locale: what their encoding lacks is written in plainer letters.
+
+    A table must not end in a traceback, after a run of minutes, because of a dash.
+    """
+    codecs.register_error("argus-edge-plain", _plainly)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="argus-edge-plain")
+
+
 def emit_json(text: str, json_path: str) -> None:
-    """Write a JSON text to stdout (``-``) or whole to a file."""
+    """Write a JSON text to stdout (``-``), in UTF-8 whatever the locale, or whole to a file."""
     if json_path == "-":
-        click.echo(text, nl=not text.endswith("\n"))
+        click.echo(text.encode(), nl=not text.endswith("\n"))
     else:
         from argus_edge.artifacts import write_text
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import IO
+from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 
 from argus_edge.text import printable
 
@@ -15,7 +16,24 @@ PIPE_WIDTH = 160
 
 
 class SafeConsole(Console):
-    """A console on which no text, whoever wrote it, can steer the terminal: only rich's own sequences get through."""
+    """A console on which no text, whoever wrote it, can steer the terminal: only rich's own sequences get through.
+
+    A table with columns that must not be wrapped is as wide as it needs to be, up to ``PIPE_WIDTH``: where the terminal
+    is narrower, the terminal wraps its lines. What is folded into columns of four letters can neither be read nor
+    copied.
+    """
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Print as rich does; a table in its own width."""
+        width = self.width
+        free = self.options.update(width=PIPE_WIDTH)
+        for each in objects:
+            if isinstance(each, Table) and any(column.no_wrap for column in each.columns):
+                self.width = max(self.width, self.measure(each, options=free).maximum)
+        try:
+            super().print(*objects, **how)
+        finally:
+            self.width = width
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Give the segments as rich does, without control characters and escape sequences in their text."""

@@ -22,9 +22,9 @@ def fleet_table(results: Sequence[Result]) -> Table:
     for name in ("model", "board"):
         table.add_column(name, overflow="fold")
     for name in ("p50", "p99", "memory"):
-        table.add_column(name, justify="right")
-    for name in ("result", "run"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("result", overflow="fold")
+    table.add_column("run", no_wrap=True)  # to be copied
     for result in results:
         report = result.outcome.report if result.outcome else None
         summary = report.summary if report else {}

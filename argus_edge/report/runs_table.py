@@ -25,9 +25,10 @@ def runs_table(records: Sequence[Record], standing: Mapping[str, str]) -> Table:
         Run id -> how it stands on its device, for those that have not ended.
     """
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in ("run", "started (UTC)", "device", "model", "scenario"):
+    table.add_column("run", no_wrap=True)  # to be copied
+    for name in ("started (UTC)", "device", "model", "scenario"):
         table.add_column(name, overflow="fold")
-    table.add_column("p50", justify="right")
+    table.add_column("p50", justify="right", no_wrap=True)
     table.add_column("state", overflow="fold")
     for record in records:
         state = Text(standing.get(record.id, record.state))

@@ -28,7 +28,8 @@ MEMORY_KINDS = {
 
 def print_report(report: BenchReport, console: Console) -> None:
     """Print a bench report."""
-    console.print(Group(*bench_report(report)))
+    for part in bench_report(report):
+        console.print(part)
 
 
 def bench_report(report: BenchReport) -> Iterator[RenderableType]:

@@ -90,6 +90,7 @@ def test_a_duration_that_was_asked_for_is_not_stretched_for_p90():
         ("paced", {"fps": 1e-300}),
         ("server", {"qps": float("nan")}),
         ("server", {"qps": 1e7}),
+        ("server", {"latency_bound_s": 11.0}),
     ],
 )
 def test_options_belong_to_their_scenario(name, options):
@@ -98,7 +99,16 @@ def test_options_belong_to_their_scenario(name, options):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0 s"), (45, "45 s"), (200, "3 min 20 s"), (3900, "1 h 05 min"), (59.6, "1 min 00 s")]
+    ("seconds", "text"),
+    [
+        (0.0, "0 s"),
+        (0.4, "0.4 s"),
+        (0.96, "1 s"),
+        (45, "45 s"),
+        (200, "3 min 20 s"),
+        (3900, "1 h 05 min"),
+        (59.6, "1 min 00 s"),
+    ],
 )
 def test_durations_for_people(seconds, text):
     assert duration_text(seconds) == text

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -52,6 +55,26 @@ def test_a_moment_that_is_none_is_named(recorded):
     result = CliRunner().invoke(runs, ["list", "--since", "yesterday"])
     assert result.exit_code == 2
     assert "2026-11-30, 12h, 7d or 2w" in result.output
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_table_can_be_read_where_the_locale_is_not_unicode(recorded, encoding):
+    dot = {"ascii": "*"}.get(encoding, "·")
+    for argv, marks in (
+        (["show", "r1"], [f"int8 {dot} onnxruntime", "p50"]),
+        (["show", "r1", "--json", "-"], ['"schema_version"']),
+        (["list", "--no-ask"], ["r1"]),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "argus_edge", "runs", *argv],
+            capture_output=True,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            check=False,
+        )
+        text = done.stdout.decode("utf-8" if "--json" in argv else encoding)
+        assert done.returncode == 0, (argv, done.stderr)
+        assert all(mark in text for mark in marks), text
+        assert "?" not in text
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,11 @@ import io
 
 import pytest
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from argus_edge.bench.figures import window_figures
+from argus_edge.report.console import SafeConsole
 from argus_edge.report.progress import Progress, ProgressLine
 from argus_edge.report.terminal import print_report
 from argus_edge.report.units import interval, megabytes, milliseconds, rate
@@ -163,3 +166,22 @@ def test_the_progress_line():
     assert stream.getvalue() == "", "without a terminal there is no progress line"
     line.say("hello")
     assert stream.getvalue() == "hello\n"
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 200])
+def test_on_a_narrow_terminal_figures_and_ids_stay_whole(columns):
+    stream = io.StringIO()
+    table = Table(box=None)
+    table.add_column("run", no_wrap=True)
+    table.add_column("state")
+    table.add_row("20261201-020457-tiny-onnx-local-75c6", "not valid")
+    prose = Table.grid()
+    prose.add_row("many words " * 9)
+    console = SafeConsole(file=stream, width=columns)
+    console.print(table)
+    console.print(prose)
+    console.print(Text("word " * 30))
+    lines = stream.getvalue().splitlines()
+    assert lines[1].split() == ["20261201-020457-tiny-onnx-local-75c6", "not", "valid"]
+    # What is prose keeps to the terminal's width.
+    assert max(len(line.rstrip()) for line in lines[2:]) <= columns
