@@ -18,6 +18,8 @@ RESNET50_NOTE = (
 )
 LIGHT_NOTE = "The weights of this model of the onnx package are constant: times are real, outputs are not."
 LFS_POINTER = b"version https://git-lfs."
+# Below this a bundle is read before anybody wonders.
+LONG_TO_READ_BYTES = 1_000_000_000
 NULL_NOTE = "The null runtime calls nothing: these figures are the cost of the harness itself."
 
 
@@ -116,6 +118,17 @@ def light_folder() -> Path:
 def is_light_model(path: Path) -> bool:
     """Tell whether a file is one of the onnx package's models with constant weights (or a copy under its name)."""
     return path.name.startswith("light_") and (light_folder() / path.name).is_file()
+
+
+def long_to_read(given: str | None) -> int:
+    """Return the bytes of a bundle that takes its time to be read; 0 for what does not, or is no bundle."""
+    try:
+        if given is None or not is_bundle(Path(given)):
+            return 0
+        size = sum(path.stat().st_size for path in Path(given).rglob("*") if path.is_file())
+    except OSError:  # what is the matter with it is said when it is read
+        return 0
+    return size if size >= LONG_TO_READ_BYTES else 0
 
 
 def _resnet50() -> ResolvedModel:

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from argus_edge.bench.models import light_folder, resolve_model
+from argus_edge.bench.models import LONG_TO_READ_BYTES, light_folder, long_to_read, resolve_model
 from argus_edge.errors import InputError
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -341,3 +341,15 @@ def test_an_engine_is_refused_with_the_way_to_do_it(tmp_path):
     path = tmp_path / "m.engine"
     path.write_bytes(b"ftrt" + bytes(100))
     refused(path, "--runtime tensorrt")
+
+
+def test_a_bundle_that_takes_long_to_read_is_known_before_it_is_read(tmp_path):
+    (tmp_path / "manifest.json").write_text("{}")
+    assert long_to_read(str(tmp_path)) == 0
+    (tmp_path / "decoder").mkdir()
+    with (tmp_path / "decoder" / "decoder.onnx.data").open("wb") as file:
+        file.truncate(LONG_TO_READ_BYTES)  # sparse
+    assert long_to_read(str(tmp_path)) == LONG_TO_READ_BYTES + 2
+    (tmp_path / "manifest.json").unlink()
+    for other in (str(tmp_path), "x" * 5000, "google/gemma-3-4b-it", None):
+        assert long_to_read(other) == 0
