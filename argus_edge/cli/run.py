@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+
 import click
 
 from argus_edge.cli.output import say
@@ -28,6 +31,7 @@ def run(plan_file: str, dry_run: bool) -> int:
     boards = Inventory()
     for device in plan.devices:
         boards.get(device)  # a name that is not known would show only once everything is exported
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the command at work is ended as well
     try:
         outcome = run_plan(plan, tell=say)
     except KeyboardInterrupt:

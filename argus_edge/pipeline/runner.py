@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from typing import Literal
 
 from argus_edge.artifacts import host_errors, read_file, sha256_file, write_text
 from argus_edge.errors import GateFailedError, GateUndecidedError, HostError, InputError
+from argus_edge.pipeline.children import call_and_wait
 from argus_edge.pipeline.plan import Plan, Step, slug, steps_of
 from argus_edge.text import pasted
 
@@ -53,11 +53,11 @@ def run_command(argv: Sequence[str], log: Path | None) -> int:
     """
     command = [sys.executable, "-m", "argus_edge", *argv]
     if log is None:
-        return subprocess.run(command, check=False).returncode
+        return call_and_wait(command)
     with host_errors(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("w", encoding="utf-8") as output:
-            return subprocess.run(command, check=False, stdout=output).returncode
+            return call_and_wait(command, output)
 
 
 def log_of(plan: Plan, step: Step) -> Path | None:
