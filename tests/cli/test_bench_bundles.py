@@ -64,6 +64,7 @@ def test_lengths_that_are_not_possible(quick_home):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # an export, then three processes that import torch, on a machine that may be busy
 @pytest.mark.parametrize(("family", "form"), [("clip", "onnx"), ("gemma3", "onnx"), ("gemma3", "torch")])
 def test_exported_models_as_typed(quick_home, family, form):
     pytest.importorskip("torch", reason="needs the export extra")

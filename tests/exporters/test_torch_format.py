@@ -16,6 +16,7 @@ from tests.exporters.test_families import FAMILIES
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # torch takes up to a minute of the processor to trace a decoder
 @pytest.mark.parametrize(
     ("family", "precision"),
     [(family, "fp32") for family in FAMILIES] + [(family, "fp16") for family in ("clip", "blip", "qwen2_5_vl")],
