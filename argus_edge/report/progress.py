@@ -47,7 +47,7 @@ class Progress:
         elif event.event == "progress":
             self._done = event.done
             if event.total_s is not None and event.elapsed_s is not None:
-                self._left = max(0.0, event.total_s - event.elapsed_s)
+                self._left = event.total_s - event.elapsed_s
         elif event.event == "sensor":
             self.temperature = event.values.get("temperature_c", self.temperature)
 
@@ -58,9 +58,12 @@ class Progress:
 
     @property
     def count(self) -> str:
-        """Calls done and time left, as far as they are known."""
+        """Calls done and time left, or how long past it, as far as they are known."""
         words = [f"{self._done:,} calls"] if self._done is not None else []
-        words += [f"{duration_text(self._left)} left"] if self._left is not None else []
+        if self._left is not None:
+            # A model whose call takes longer than its window goes on until it has enough of them.
+            late = self._left <= -1
+            words.append(f"{duration_text(-self._left)} past its time" if late else f"{duration_text(self._left)} left")
         return ", ".join(words)
 
     @property

@@ -157,6 +157,11 @@ def test_the_progress_line():
     for each in events:
         progress.event(each)
     assert progress.line() == "image: timing, 1,234 calls, 6 s left, 54 °C"
+    # A window of 1 s in which a model of billions has not ended its first call.
+    late = Progress()
+    for each in (events[1], event("progress", phase="steady", done=0, elapsed_s=163.0, total_s=1.0)):
+        late.event(each)
+    assert late.count == "0 calls, 2 min 42 s past its time"
     stream = io.StringIO()
     line = ProgressLine(stream)
     for each in events:
