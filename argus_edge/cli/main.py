@@ -9,7 +9,7 @@ import sys
 import click
 
 from argus_edge._version import __version__
-from argus_edge.cli.output import say, write_plainly
+from argus_edge.cli.output import open_closed, say, write_plainly
 from argus_edge.errors import ArgusError, HostError
 
 # name -> "module:attribute, one line of help"; the help is here so that `--help` imports no command.
@@ -62,6 +62,7 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit with the code of the error's class."""
+    open_closed()
     write_plainly()
     try:
         status = cli.main(args=argv, prog_name="argus-edge", standalone_mode=False)

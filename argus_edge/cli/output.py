@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,20 @@ def _plainly(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)  # the handler is registered for writing alone
     text = error.object[error.start : error.end].translate(PLAIN)
     return text.encode("ascii", "replace").decode(), error.end
+
+
+def open_closed() -> None:
+    """Give a process that was started without stdin, stdout or stderr (``>&-``) the null device in their place.
+
+    Else the next file that is opened would get the number, and be written what others print.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115  (for the process's life)
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
 def write_plainly() -> None:

@@ -77,6 +77,22 @@ def test_a_table_can_be_read_where_the_locale_is_not_unicode(recorded, encoding)
         assert "?" not in text
 
 
+def test_a_command_without_stdout_or_stderr_ends_as_ever(recorded):
+    for closed, code, argv in ((1, 0, "list --no-ask"), (1, 0, "show r1"), (2, 2, "show none"), (0, 0, "show r1")):
+        shell = f'"$0" -m argus_edge runs {argv} {closed}{"<" if closed == 0 else ">"}&-'
+        done = subprocess.run(["/bin/sh", "-c", shell, sys.executable], capture_output=True, text=True, check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), (argv, done.stderr)
+        assert ("pi5" in done.stdout) == (closed == 0)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_behind_stdout_is_no_success(recorded):
+    with open("/dev/full", "w") as full:
+        for argv in (["list", "--no-ask"], ["show", "r1", "--json", "-"]):
+            done = subprocess.run([sys.executable, "-m", "argus_edge", "runs", *argv], stdout=full, check=False)
+            assert done.returncode == 7
+
+
 @pytest.mark.parametrize(
     "argv",
     [
