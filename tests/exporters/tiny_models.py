@@ -5,29 +5,21 @@ import transformers
 from argus_edge.exporters.weights import randomise
 
 VOCABULARY = 128
+_SIZE = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+_VISION = {**_SIZE, "image_size": 32, "patch_size": 8}
 
 
 def clip():
     config = transformers.CLIPConfig(
         text_config={
-            "hidden_size": 32,
-            "intermediate_size": 64,
-            "num_attention_heads": 4,
-            "num_hidden_layers": 2,
+            **_SIZE,
             "vocab_size": VOCABULARY,
             "max_position_embeddings": 20,
             "eos_token_id": 98,
             "bos_token_id": 97,
             "pad_token_id": 1,
         },
-        vision_config={
-            "hidden_size": 32,
-            "intermediate_size": 64,
-            "num_attention_heads": 4,
-            "num_hidden_layers": 2,
-            "image_size": 32,
-            "patch_size": 8,
-        },
+        vision_config=_VISION,
         projection_dim=16,
     )
     return transformers.CLIPModel(config)
@@ -36,13 +28,10 @@ def clip():
 def blip_config():
     return transformers.BlipConfig(
         text_config={
+            **_SIZE,
             "vocab_size": VOCABULARY,
-            "hidden_size": 32,
             "encoder_hidden_size": 32,
-            "intermediate_size": 64,
             "projection_dim": 16,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
             "max_position_embeddings": 40,
             "bos_token_id": 97,
             "eos_token_id": 2,
@@ -50,15 +39,7 @@ def blip_config():
             "pad_token_id": 0,
             "is_decoder": True,
         },
-        vision_config={
-            "hidden_size": 32,
-            "intermediate_size": 64,
-            "projection_dim": 16,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "image_size": 32,
-            "patch_size": 8,
-        },
+        vision_config={**_VISION, "projection_dim": 16},
         projection_dim=16,
         image_text_hidden_size=16,
     )
@@ -92,11 +73,9 @@ def lxmert():
 def gemma3():
     config = transformers.Gemma3Config(
         text_config={
+            **_SIZE,
             "vocab_size": VOCABULARY,
-            "hidden_size": 32,
-            "intermediate_size": 64,
             "num_hidden_layers": 3,
-            "num_attention_heads": 4,
             "num_key_value_heads": 2,
             "head_dim": 8,
             "max_position_embeddings": 128,
@@ -104,15 +83,7 @@ def gemma3():
             "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
             "query_pre_attn_scalar": 8,
         },
-        vision_config={
-            "hidden_size": 32,
-            "intermediate_size": 64,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "image_size": 32,
-            "patch_size": 8,
-            "vision_use_head": False,
-        },
+        vision_config={**_VISION, "vision_use_head": False},
         mm_tokens_per_image=4,
         image_token_index=130,
         boi_token_index=131,

@@ -42,23 +42,23 @@ def hits(rate: float, images: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).permutation(values)
 
 
-def reasoning(modality: str, perturbation: str, severity: int, correct: np.ndarray) -> Measurement:
-    """Return a measurement of a reasoning cell with one question an image and chance 0."""
-    rate = float(correct.mean())
-    return Measurement(
-        modality=modality,  # type: ignore[arg-type]
-        perturbation=perturbation,
-        severity=severity,
-        headline=rate,
-        s=rate,
-        metrics={},
-        statistics={"hits": column(correct), "questions": column(np.ones_like(correct))},
-    )
+def reasoning(correct: np.ndarray) -> dict[str, Column]:
+    """Return the statistics of a reasoning cell with one question an image."""
+    return {"hits": column(correct), "questions": column(np.ones_like(correct))}
 
 
-def retrieval(modality: str, perturbation: str, severity: int, correct: np.ndarray) -> Measurement:
-    """Return a measurement of a retrieval cell with the same hits both ways."""
+def retrieval(correct: np.ndarray) -> dict[str, Column]:
+    """Return the statistics of a retrieval cell with the same hits both ways."""
     one = column(np.ones_like(correct))
+    return {"i2t_hits": column(correct), "i2t_queries": one, "t2i_hits": column(correct), "t2i_queries": one}
+
+
+STATISTICS = {"retrieval": retrieval, "reasoning": reasoning}
+
+
+def measured(task: str, condition: tuple[str, str, int], correct: np.ndarray) -> Measurement:
+    """Return a cell's measurement under a condition, with the hits as given and chance 0."""
+    modality, perturbation, severity = condition
     rate = float(correct.mean())
     return Measurement(
         modality=modality,  # type: ignore[arg-type]
@@ -67,7 +67,7 @@ def retrieval(modality: str, perturbation: str, severity: int, correct: np.ndarr
         headline=rate,
         s=rate,
         metrics={},
-        statistics={"i2t_hits": column(correct), "i2t_queries": one, "t2i_hits": column(correct), "t2i_queries": one},
+        statistics=STATISTICS[task](correct),
     )
 
 
@@ -83,7 +83,6 @@ def evaluation(
     seed: int = 0,
 ) -> Found[EvalReport]:
     """Return an eval report with the given clean rates per (task, dataset), and perturbed ones per condition."""
-    make = {"retrieval": retrieval, "reasoning": reasoning}
     cells = []
     for index, ((task, dataset), rate) in enumerate(clean.items()):
         conditions = {("none", "clean", 0): rate, **(perturbed or {}).get((task, dataset), {})}
@@ -96,7 +95,7 @@ def evaluation(
                 chance=chance,
                 chance_is="given",
                 measurements=[
-                    make[task](*condition, hits(value, images, seed + 31 * index))
+                    measured(task, condition, hits(value, images, seed + 31 * index))
                     for condition, value in conditions.items()
                 ],
             )

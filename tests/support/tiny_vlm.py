@@ -100,7 +100,9 @@ def _save(model: object, folder: Path) -> None:
     model.eval().save_pretrained(folder)  # type: ignore[attr-defined]
 
 
-_VISION = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+_SIZE = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+_VISION = {**_SIZE, "image_size": 32, "patch_size": 8}
+_DECODER = {**_SIZE, "num_key_value_heads": 2, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
 
 
 def clip(folder: Path) -> Path:
@@ -111,10 +113,10 @@ def clip(folder: Path) -> Path:
 
     torch.manual_seed(0)
     vocabulary = tokenizer(folder)
-    text = {**_VISION, "vocab_size": len(vocabulary), "max_position_embeddings": 20, "bos_token_id": 2}
+    text = {**_SIZE, "vocab_size": len(vocabulary), "max_position_embeddings": 20, "bos_token_id": 2}
     config = CLIPConfig(
         text_config={**text, "eos_token_id": 3, "pad_token_id": 0},
-        vision_config={**_VISION, "image_size": 32, "patch_size": 8},
+        vision_config=_VISION,
         projection_dim=16,
     )
     _save(CLIPModel(config), folder)
@@ -130,10 +132,10 @@ def blip(folder: Path, architecture: str = "BlipForConditionalGeneration") -> Pa
 
     torch.manual_seed(0)
     vocabulary = tokenizer(folder)
-    text = {**_VISION, "vocab_size": len(vocabulary), "max_position_embeddings": 64, "encoder_hidden_size": 32}
+    text = {**_SIZE, "vocab_size": len(vocabulary), "max_position_embeddings": 64, "encoder_hidden_size": 32}
     config = transformers.BlipConfig(
         text_config={**text, "bos_token_id": 2, "eos_token_id": 3, "sep_token_id": 3, "pad_token_id": 0},
-        vision_config={**_VISION, "image_size": 32, "patch_size": 8},
+        vision_config=_VISION,
         projection_dim=16,
         image_text_hidden_size=16,
     )
@@ -177,20 +179,13 @@ def gemma3(folder: Path) -> Path:
     vocabulary = tokenizer(folder, chat=CHAT_TEMPLATE.replace("IMAGE", "<boi>"), specials=("<boi>", "<eoi>", "<img>"))
     config = Gemma3Config(
         text_config={
+            **_DECODER,
             "vocab_size": len(vocabulary),
-            "hidden_size": 32,
-            "intermediate_size": 48,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "num_key_value_heads": 2,
             "head_dim": 8,
             "sliding_window": 8,
             "max_position_embeddings": 256,
-            "pad_token_id": 0,
-            "bos_token_id": 2,
-            "eos_token_id": 3,
         },
-        vision_config={**_VISION, "image_size": 32, "patch_size": 8},
+        vision_config=_VISION,
         mm_tokens_per_image=4,
         boi_token_index=vocabulary["<boi>"],
         eoi_token_index=vocabulary["<eoi>"],
@@ -213,17 +208,10 @@ def qwen2_5_vl(folder: Path) -> Path:
     vocabulary = tokenizer(folder, chat=CHAT_TEMPLATE.replace("IMAGE", "<vs> <img> <ve>"), specials=specials)
     config = Qwen2_5_VLConfig(
         text_config={
+            **_DECODER,
             "vocab_size": len(vocabulary),
-            "hidden_size": 32,
-            "intermediate_size": 48,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "num_key_value_heads": 2,
             "max_position_embeddings": 1024,
             "rope_parameters": {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 1000000.0},
-            "bos_token_id": 2,
-            "eos_token_id": 3,
-            "pad_token_id": 0,
         },
         vision_config={
             "depth": 2,
