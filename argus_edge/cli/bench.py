@@ -177,6 +177,7 @@ def bench(
             )
         tasks = matrix(prepared, entries, means, again=resumed is not None)
         if len(tasks) > 1:
+            check_folder(out, len(tasks))
             say(f"{len(tasks)} benches on {len(entries)} devices (if this ends early: {finishing()})")
     view = fleet_view([task.entry.name for task in tasks])
     with Interrupts() as interrupts:
@@ -221,6 +222,17 @@ def check_writable(out: str | None, json_path: str | None) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
+
+
+def check_folder(out: str | None, reports: int) -> None:
+    """Raise where several reports would go to one file: ``--out FILE.json``, or a file that is there."""
+    if out is None or out.endswith("/") or Path(out).is_dir():
+        return
+    if Path(out).suffix == ".json" or Path(out).exists():
+        raise UsageError(
+            f"--out {out} is one file, and there will be {reports} reports.",
+            next_step="a folder: --out reports/; or one list of them all: --json FILE",
+        )
 
 
 def finish(results: Sequence[Result], *, out: str | None, json_path: str | None, strict: bool) -> None:

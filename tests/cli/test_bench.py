@@ -64,6 +64,12 @@ def test_help_is_fast_to_import():
         (("--device", "local", "--power-cycle"), 2, ["no device here has a command", "device add NAME --power-cycle"]),
         (("pointer.onnx", "--device", "local"), 2, ["Git LFS", "git lfs pull"]),
         (("a folder", "--device", "local"), 2, ["no bundle", "argus-edge export 'a folder' "]),
+        (
+            ("--device", "local,me@127.0.0.1:1", "--out", "r.json"),
+            2,
+            ["r.json is one file", "2 reports", "--json FILE"],
+        ),
+        (("--device", "local,me@127.0.0.1:1", "--out", "text.onnx"), 2, ["is one file", "--out reports/"]),
         (("--device", "nowhere"), 2, ["nowhere", "argus-edge device add nowhere"]),
         (("--device", "local", "--runtime", "litert"), 2, ["litert", "--runtime onnxruntime"]),
         (("--device", "local", "--fps", "30"), 2, ["--scenario paced"]),
