@@ -13,7 +13,7 @@ from argus_edge.bench.percentiles import floor_samples
 from argus_edge.bench.plan import duration_text
 from argus_edge.gate.units import format_quantity
 from argus_edge.report.units import WITHHELD, interval, megabytes, milliseconds, rate
-from argus_edge.schema.bench import BenchReport, Energy, Estimate, Generation, Measurement, Roofline
+from argus_edge.schema.bench import BenchReport, EncodedArray, Energy, Estimate, Generation, Measurement, Roofline
 from argus_edge.text import clean
 
 PERCENTILES = ("p50", "p90", "p95", "p99")
@@ -126,7 +126,7 @@ def latency_table(report: BenchReport) -> Table:
             style="bold" if whole else None,
         )
         table.add_row(
-            f"  {figures.count:,} calls in {duration_text(figures.window_s)}",
+            f"  {_counted(figures.count, 'call')} in {duration_text(figures.window_s)}",
             *(_interval_like(estimate) for estimate in estimates),
             "",
             interval(figures.throughput),
@@ -161,8 +161,8 @@ def writing_table(report: BenchReport) -> Table:
         prefill = written.prefill_tokens_per_s
         table.add_row(
             name,
-            milliseconds(written.ttft.value),
-            milliseconds(written.inter_token.value),
+            _typical(written.ttft, written.ttft_samples),
+            _typical(written.inter_token, written.inter_token_samples),
             rate(written.tokens_per_s.value),
             rate(prefill.value) if prefill else WITHHELD,
             format_quantity(written.kv_cache_bytes, "bytes"),
@@ -185,6 +185,19 @@ def _lengths(written: Generation) -> str:
     return f"{prompt}{image}, {written.output_tokens} written"
 
 
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _typical(estimate: Estimate, samples: EncodedArray) -> str:
+    """Return a median; where there are too few calls for one the longest, marked: minutes of measuring show a figure."""
+    if estimate.value is not None or not samples.count:
+        return milliseconds(estimate.value)
+    from argus_edge.bench.samples import decode
+
+    return f"≤ {milliseconds(float(decode(samples).max()))}"
+
+
 def _interval_like(estimate: Estimate) -> str:
     value = estimate.value
     if value is None:
@@ -204,7 +217,7 @@ def _withheld(report: BenchReport) -> Iterator[RenderableType]:
             needed = f" (--duration {_ceil(longest)})" if longest else ""
             words.append(f"{name} needs {floor_samples(int(name[1:]) / 100)}{needed}")
     if words:
-        yield Text(f"withheld with {min(samples):,} calls: {', '.join(words)}", style="dim")
+        yield Text(f"withheld with {_counted(min(samples), 'call')}: {', '.join(words)}", style="dim")
 
 
 def _ceil(seconds: float) -> int:
@@ -241,13 +254,14 @@ def _detail_rows(measurement: Measurement) -> Iterator[tuple[str, str]]:
     yield (
         "before",
         f"import {milliseconds(measurement.import_s)}, {build}load {milliseconds(measurement.load_s)}, "
-        f"first call {milliseconds(measurement.first_s)}, warm-up {measurement.warmup_calls} calls "
+        f"first call {milliseconds(measurement.first_s)}, warm-up {_counted(measurement.warmup_calls, 'call')} "
         f"in {measurement.warmup_s:.1f} s{_steady(measurement)}",
     )
     if measurement.steps or measurement.generation is not None:
         yield "unit of work", _shown(measurement.unit_of_work)
     if measurement.steps:
-        yield "steps", ", ".join(f"{_shown(step.name)} {milliseconds(step.p50.value)}" for step in measurement.steps)
+        steps = (f"{_shown(step.name)} {_typical(step.p50, step.samples)}" for step in measurement.steps)
+        yield "steps", ", ".join(steps)
     if measurement.preprocessing is not None:
         apart = measurement.preprocessing
         yield "preprocessing", f"{milliseconds(apart.p50.value)} apart: {_shown(apart.description, 200)}"
@@ -274,14 +288,16 @@ def _detail_rows(measurement: Measurement) -> Iterator[tuple[str, str]]:
         yield "held", f"{rate(figures.held_qps)} arrivals within the bound"
     if figures is not None and figures.touched_by_sensors:
         touched = figures.touched_by_sensors
-        calls = "1 call" if touched == 1 else f"{touched:,} calls"
         share = touched / figures.count
-        yield "sensors", f"overlapped {calls} ({share:.1%}), which {'is' if touched == 1 else 'are'} in every figure"
+        yield (
+            "sensors",
+            f"overlapped {_counted(touched, 'call')} ({share:.1%}), which {'is' if touched == 1 else 'are'} in every figure",
+        )
     if measurement.parity is not None:
         parity = measurement.parity
         yield (
             "parity",
-            f"{parity.cases} golden cases: cosine at least {parity.cosine_min:.6f}, "
+            f"{_counted(parity.cases, 'golden case')}: cosine at least {parity.cosine_min:.6f}, "
             f"largest error {parity.max_abs_error:.2e}",
         )
     if measurement.roofline is not None:

@@ -2,12 +2,14 @@
 
 import io
 
+import numpy as np
 import pytest
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from argus_edge.bench.figures import window_figures
+from argus_edge.bench.samples import encode
 from argus_edge.report.console import SafeConsole
 from argus_edge.report.progress import Progress, ProgressLine
 from argus_edge.report.terminal import print_report
@@ -19,10 +21,12 @@ from argus_edge.schema.bench import (
     BenchReport,
     Energy,
     Estimate,
+    Generation,
     Measurement,
     MemoryHeadline,
     Roofline,
     Setup,
+    StepFigures,
     Validity,
     ValidityCause,
 )
@@ -104,6 +108,22 @@ def test_details():
     assert "32 golden cases: cosine at least 0.999900" in text
     assert "50.0 ms" in text
     assert "312.0 MB peak RSS" in text
+
+
+def test_of_two_slow_calls_the_longest_is_shown():
+    few = Estimate(value=None, n=2, reason="2 samples; p50 needs 11")
+    samples = encode(np.array([45.2, 46.4]), "us")
+    written = Generation(
+        prompt_tokens=288, output_tokens=2, ttft=few, inter_token=few, tokens_per_s=few,
+        ttft_samples=samples, inter_token_samples=encode(np.array([0.4, 0.5]), "us"),
+    )  # fmt: skip
+    steps = [StepFigures(name="vision", p50=few, samples=samples)]
+    text = shown(measurement(calls=2, generation=written, steps=steps))
+    line = next(line for line in text.splitlines() if "first token" in line)
+    assert "≤ 46.4 s" in text[text.index(line) :]
+    assert "≤ 500 ms" in text
+    assert "vision ≤ 46.4 s" in text
+    assert "1 call in" in shown(measurement(calls=1))
 
 
 def test_components_and_repeats_are_told_apart():
