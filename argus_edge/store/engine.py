@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from argus_edge.artifacts import host_errors
@@ -17,6 +17,7 @@ STORE = "ARGUS_EDGE_STORE"
 DATA = "ARGUS_EDGE_DATA"
 FILE = "argus-edge.db"
 BUSY_S = 30.0
+BACKENDS = ("sqlite", "postgresql")
 
 
 def data_folder() -> Path:
@@ -34,6 +35,13 @@ def store_url() -> str:
     return f"sqlite:///{path.resolve()}"
 
 
+def remedy() -> str:
+    """Return the next step where the database cannot be used: what the user has set decides."""
+    if os.environ.get(STORE):
+        return f"check {STORE}, or unset it to keep the record in your data folder"
+    return f"export {DATA}=FOLDER keeps it elsewhere"
+
+
 def open_engine(url: str | None = None) -> Engine:
     """Return the engine for a URL; SQLite's folder is made, private to the user.
 
@@ -48,7 +56,7 @@ def open_engine(url: str | None = None) -> Engine:
     """
     given = url or store_url()
     try:
-        engine = create_engine(given)
+        engine = create_engine(_address(given))
     except (ArgumentError, NoSuchModuleError) as error:
         raise UsageError(
             f"{STORE} is not a database that can be used: {error}.",
@@ -64,6 +72,13 @@ def open_engine(url: str | None = None) -> Engine:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         event.listen(engine, "connect", _prepare_sqlite)
     return engine
+
+
+def _address(given: str) -> URL:
+    address = make_url(given)
+    if address.get_backend_name() not in BACKENDS:
+        raise ArgumentError(f"{address.get_backend_name()} is neither SQLite nor PostgreSQL")
+    return address
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:

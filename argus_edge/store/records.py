@@ -20,7 +20,7 @@ from argus_edge.errors import HostError, InputError, UsageError
 from argus_edge.schema.base import Artifact
 from argus_edge.schema.bench import BenchReport
 from argus_edge.schema.evaluation import EvalReport
-from argus_edge.store.engine import open_engine
+from argus_edge.store.engine import open_engine, remedy
 from argus_edge.store.migrate import ensure_current
 from argus_edge.store.models import Run
 
@@ -102,7 +102,7 @@ class Store:
             raise HostError(
                 f"The record of runs cannot be used: {str(error.orig)[:300]}.",
                 where=self.where,
-                next_step="export ARGUS_EDGE_DATA=FOLDER keeps it elsewhere",
+                next_step=remedy(),
             ) from error
 
     @contextlib.contextmanager

@@ -126,6 +126,23 @@ def test_a_database_that_is_none(tmp_path):
         Store("sqlite:////proc/none/x.db")
 
 
+def test_what_is_neither_sqlite_nor_postgresql_is_said_to_be():
+    with pytest.raises(UsageError, match="neither SQLite nor PostgreSQL"):
+        Store("mysql://user@host/name")
+
+
+def test_the_next_step_is_for_what_the_user_has_set(tmp_path, monkeypatch):
+    (tmp_path / "text.db").write_text("no database, but longer than its header would be " * 9)
+    monkeypatch.setenv("ARGUS_EDGE_STORE", str(tmp_path / "text.db"))
+    with pytest.raises(HostError) as named:
+        Store()
+    assert "unset it" in named.value.next_step
+    monkeypatch.delenv("ARGUS_EDGE_STORE")
+    with pytest.raises(HostError) as usual:
+        Store(f"sqlite:///{tmp_path / 'text.db'}")
+    assert "ARGUS_EDGE_DATA" in usual.value.next_step
+
+
 def test_passwords_are_not_shown(monkeypatch, store):
     assert "sqlite" in store.where
 
