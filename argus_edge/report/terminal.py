@@ -190,7 +190,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _typical(estimate: Estimate, samples: EncodedArray) -> str:
-    """Return a median; where there are too few calls for one the longest, marked: minutes of measuring show a figure."""
+    """Return a median; of too few calls for one the longest, marked: minutes of measuring show a figure."""
     if estimate.value is not None or not samples.count:
         return milliseconds(estimate.value)
     from argus_edge.bench.samples import decode
@@ -289,10 +289,8 @@ def _detail_rows(measurement: Measurement) -> Iterator[tuple[str, str]]:
     if figures is not None and figures.touched_by_sensors:
         touched = figures.touched_by_sensors
         share = touched / figures.count
-        yield (
-            "sensors",
-            f"overlapped {_counted(touched, 'call')} ({share:.1%}), which {'is' if touched == 1 else 'are'} in every figure",
-        )
+        verb = "is" if touched == 1 else "are"
+        yield "sensors", f"overlapped {_counted(touched, 'call')} ({share:.1%}), which {verb} in every figure"
     if measurement.parity is not None:
         parity = measurement.parity
         yield (
