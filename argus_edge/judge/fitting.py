@@ -112,6 +112,11 @@ def fit_method(table: JudgeTable, name: str, alpha: float, by: str | None, seed:
         In :data:`METHODS`.
     by
         ``None``, a column, or ``"difficulty"``: then a fifth of the rows teaches difficulty and nothing else.
+
+    Raises
+    ------
+    InputError
+        No such column, or almost as many groups as rows.
     """
     if by == DIFFICULTY:
         rng = np.random.default_rng([seed, 1])
@@ -121,6 +126,13 @@ def fit_method(table: JudgeTable, name: str, alpha: float, by: str | None, seed:
         table = table.take(rest)
     elif by is not None:
         grouping = Grouping.of_column(table, by)
+        if len(table) < 2 * len(grouping.names):
+            raise InputError(
+                f"Column {by!r} has {len(grouping.names)} values in {len(table)} rows: too few rows a group to learn "
+                "from and to calibrate.",
+                where=table.path,
+                next_step="choose a column with few values, such as the task, or --by none",
+            )
     else:
         grouping = Grouping(None, ["all"])
     kind: type[ConformalMethod] = METHODS[name]

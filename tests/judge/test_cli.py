@@ -154,6 +154,20 @@ def test_evaluate_reports_everything_and_the_map_needs_no_network(tmp_path):
     assert "task-2" in body
 
 
+@pytest.mark.parametrize("verb", [("fit", "--out", "never.json"), ("evaluate", "--splits", "2")])
+def test_a_group_for_every_row_is_refused_by_the_column_s_name(scores, verb):
+    with pytest.raises(InputError, match=r"'sample_id' has \d+ values in \d+ rows") as found:
+        call(verb[0], scores, "--by", "sample_id", *verb[1:])
+    assert "task" in found.value.next_step
+
+
+@pytest.mark.parametrize("verb", [("fit", "--out", "never.json"), ("evaluate", "--splits", "2")])
+def test_a_column_that_is_not_there_is_answered_with_those_that_are(scores, verb):
+    with pytest.raises(InputError, match="no column 'nope'") as found:
+        call(verb[0], scores, "--by", "nope", *verb[1:])
+    assert "human_score" in found.value.next_step
+
+
 def test_json_on_stdout_is_clean(scores):
     result = CliRunner().invoke(
         command, ["evaluate", str(scores), "--splits", "2", "--json", "-"], catch_exceptions=False
