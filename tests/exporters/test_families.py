@@ -21,6 +21,7 @@ NEW = [(family, precision, 18) for family in FAMILIES for precision in ("fp32", 
 QUICK = {("clip", "int8", 15), ("qwen2_5_vl", "fp32", 15)}
 
 
+@pytest.mark.timeout(900)  # seconds on a machine of its own; on a busy one a decoder takes minutes to be traced
 @pytest.mark.parametrize(
     ("family", "precision", "opset"),
     [
