@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import zipfile
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from argus_edge.artifacts import atomic_open
+from argus_edge.artifacts import atomic_open, host_errors, open_lock
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -77,9 +78,20 @@ def build_agent(folder: Path | None = None) -> AgentArchive:
     digest = hashlib.sha256(content).hexdigest()
     target = (folder or Path(platformdirs.user_cache_dir("argus-edge")) / "agents") / f"agent-{digest[:16]}.pyz"
     if not target.is_file() or hashlib.sha256(target.read_bytes()).hexdigest() != digest:
-        with atomic_open(target, private=True) as file:
-            file.write(content)
+        _write(target, content)
     return AgentArchive(target, digest, len(content))
+
+
+def _write(target: Path, content: bytes) -> None:
+    with host_errors(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open_lock(target.parent / ".lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            # Whoever writes holds the lock, so these are of commands that were killed while they wrote.
+            for left in target.parent.glob(".agent-*.part"):
+                left.unlink(missing_ok=True)
+            with atomic_open(target, private=True) as file:
+                file.write(content)
 
 
 def _sources(folder: Traversable, prefix: str = "") -> list[tuple[str, Traversable]]:

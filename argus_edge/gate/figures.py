@@ -170,15 +170,14 @@ def cell_figure(found: Found[EvalReport], baseline: Found[EvalReport] | None, na
     reference = _cell_metric(baseline, match["dataset"], match["metric"])
     if own.value is None or reference.value is None:
         return own if own.value is None else reference
-    if less_is_better(match["metric"]):
-        own, reference = reference, own
-    drop = reference.value - own.value
-    bounds = (own.low, own.high, reference.low, reference.high)
-    if any(bound is None for bound in bounds):
+    sign = -1.0 if less_is_better(match["metric"]) else 1.0
+    drop = sign * (reference.value - own.value)
+    if own.low is None or own.high is None or reference.low is None or reference.high is None:
         return Figure(drop, None, None, source=source)
-    low, high, reference_low, reference_high = (float(bound) for bound in bounds if bound is not None)
-    up = ((reference_high - reference.value) ** 2 + (own.value - low) ** 2) ** 0.5
-    down = ((reference.value - reference_low) ** 2 + (high - own.value) ** 2) ** 0.5
+    # How far each may be to either side; where less is better, the sides change places.
+    above = ((reference.high - reference.value) ** 2 + (own.value - own.low) ** 2) ** 0.5
+    below = ((reference.value - reference.low) ** 2 + (own.high - own.value) ** 2) ** 0.5
+    down, up = (below, above) if sign > 0 else (above, below)
     return Figure(drop, drop - down, drop + up, source=f"{source} against {baseline.label}")
 
 

@@ -11,7 +11,7 @@ from argus_edge.schema.score import DeviceScore, JudgedScore, ScoredModel, Score
 def by_rank(report: ScoreReport) -> list[tuple[ScoredModel, DeviceScore | None]]:
     """Return the rows of the table: device by device the first one first, then what has no rank, then no device."""
     rows: list[tuple[ScoredModel, DeviceScore | None]] = [
-        (model, device) for model in report.models for device in ([*model.devices] or [None])
+        (model, device) for model in report.models for device in (model.devices or (None,))
     ]
     order = {name: place for place, name in enumerate(dict.fromkeys(row[1].device for row in rows if row[1]))}
 

@@ -81,3 +81,11 @@ def test_only_the_command_asked_for_is_imported(archive) -> None:
     heavy = {"hashlib", "subprocess", "tempfile", "typing", "argparse", "multiprocessing", "ctypes", "numpy", "random"}
     assert not loaded & heavy
     assert not {"agents.probe", "agents.check", "agents.worker"} & loaded
+
+
+def test_what_a_killed_command_left_of_it_is_gone_with_the_next_one(tmp_path):
+    left = tmp_path / ".agent-0123456789abcdef.pyz.k1ll3d.part"
+    left.write_bytes(b"half")
+    archive = build_agent(tmp_path)
+    assert not left.exists()
+    assert archive.path.is_file()
