@@ -40,6 +40,7 @@ def parse_splits(values: tuple[str, ...]) -> dict[str, str]:
 @click.option(
     "--out", type=click.Path(), help="Folder of the report, the records and the cache.  [default: runs/MODEL]"
 )
+@click.option("--force", is_flag=True, help="Replace another evaluation in OUT; what its cache has is used again.")
 @click.option(
     "--perturb",
     "perturb",
@@ -106,6 +107,7 @@ def evaluate(
     idf: str | None,
     seed: int,
     revision: str | None,
+    force: bool,
     cache: str | None,
     backend: str,
     ray_address: str | None,
@@ -160,6 +162,7 @@ def evaluate(
         pair_images=pair_images,
         idf=Path(idf) if idf else None,
         cache=Path(cache) if cache else None,
+        force=force,
         backend=backend,
         options=BackendOptions(workers=workers, address=ray_address),
     )

@@ -48,6 +48,7 @@ class Settings:
 
     data: dict[str, Path]
     out: Path
+    force: bool = False
     splits: dict[str, str] = field(default_factory=dict)
     limit: int | None = None
     tasks: tuple[str, ...] = ()
@@ -263,12 +264,18 @@ def _begin(model: Resolved, settings: Settings, job: Job, prepared: dict[str, Pr
             created = None  # not a plan of ours
         if created and json.dumps(found, indent=1, sort_keys=True) == text:
             return datetime.fromisoformat(created)
-        if (settings.out / REPORT_NAME).exists():
+        if (settings.out / REPORT_NAME).exists() and not settings.force:
             raise UsageError(
                 "The folder holds an evaluation of something else, or with other settings.",
                 where=str(settings.out),
-                next_step="choose another --out; pieces that are the same are shared with --cache",
+                next_step="choose another --out (pieces that are the same are shared with --cache), "
+                "or replace it: --force",
             )
+        # The report first: records without one are an evaluation that was not finished.
+        records = [old for name in DATASETS for old in settings.out.glob(f"{name}.*.parquet")]
+        for old in (settings.out / REPORT_NAME, *records):
+            with host_errors(old):
+                old.unlink(missing_ok=True)
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     if epoch and not epoch.isdigit():
         raise UsageError(f"SOURCE_DATE_EPOCH is {epoch[:40]!r}, not a number of seconds.", where="environment")

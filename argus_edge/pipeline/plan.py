@@ -288,7 +288,7 @@ def _given(bundle: str, made_by: Step | None) -> tuple[Path, ...]:
 def _evaluation(plan: Plan, label: str, bundle: str, made_by: Step | None) -> Step:
     out = plan.out / "eval" / label
     data = ",".join(f"{name}={path}" for name, path in plan.data)
-    argv = ["eval", bundle, "--data", data, "--perturb", plan.perturb, "--out", str(out)]
+    argv = ["eval", bundle, "--data", data, "--perturb", plan.perturb, "--out", str(out), "--force"]
     if plan.limit is not None:
         argv += ["--limit", str(plan.limit)]
     reads = (*_given(bundle, made_by), *(Path(path) for _, path in plan.data))

@@ -180,6 +180,19 @@ def test_another_evaluation_does_not_overwrite_a_finished_one(painted, rule_mode
         run("Constant", {"mine": painted}, tmp_path / "out")
 
 
+def test_another_evaluation_takes_the_place_of_a_finished_one_when_told_to(painted, rule_models, tmp_path):
+    first = run("Colours", {"mine": painted}, tmp_path / "out")
+    old = tmp_path / "out" / "mine.captioning.parquet"
+    own = tmp_path / "out" / "prices.parquet"
+    for path in (old, own):
+        path.write_bytes(b"of another evaluation, or of the user's")
+    second = run("Constant", {"mine": painted}, tmp_path / "out", force=True)
+    assert second.model != first.model
+    assert not old.exists()
+    assert own.exists()
+    assert run("Constant", {"mine": painted}, tmp_path / "out") == second
+
+
 def test_a_plan_that_cannot_be_read_is_no_plan(painted, rule_models, tmp_path):
     run("Colours", {"mine": painted}, tmp_path / "out")
     (tmp_path / "out" / "plan.json").write_text("[]")

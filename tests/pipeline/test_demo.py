@@ -44,7 +44,11 @@ def test_the_demo_s_plan_ends_with_a_score_a_verdict_and_a_page(
     assert score.efficiency_terms == ["latency", "memory", "macs", "throughput"]
     lines = read_artifact(out / "verdict.json", Verdict).lines
     assert {line.metric for line in lines} >= {"latency_p90", "parity_cosine", "capability"}
-    assert not [line for line in lines if line.measured is None]
+    # A machine so busy that too few calls fit has no p90; the line then says how long it takes to have one.
+    for line in lines:
+        if line.measured is None:
+            assert (line.metric, line.outcome) == ("latency_p90", "unknown")
+            assert line.needed_s
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "DualEncoder-onnx-int8" in page
     assert "Quality of the shipped file" in page
