@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import sys
+import traceback
 
 import click
 
@@ -31,6 +32,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("argus_edge.cli.runs:runs", "List, show, stop and prune recorded runs."),
     "schema": ("argus_edge.cli.schema:schema", "Print the JSON Schema of an artefact."),
 }
+
+# EX_SOFTWARE of sysexits.h: what Python leaves with after a traceback, 1, is a failed gate's.
+OUR_FAULT = 70
 
 
 class LazyGroup(click.Group):
@@ -61,9 +65,18 @@ def cli() -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line and exit with the code of the error's class."""
+    """Run the command line and exit with the code of the error's class; our own fault is never a gate's verdict."""
     open_closed()
     write_plainly()
+    try:
+        _run(argv)
+    except Exception:
+        traceback.print_exc()
+        say("error: This is a fault of argus-edge itself.\n  next:  report it with the lines above")
+        sys.exit(OUR_FAULT)
+
+
+def _run(argv: list[str] | None) -> None:
     try:
         status = cli.main(args=argv, prog_name="argus-edge", standalone_mode=False)
     except ArgusError as error:

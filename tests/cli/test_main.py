@@ -1,0 +1,32 @@
+"""The command itself: what no command of its own handles."""
+
+from __future__ import annotations
+
+import pytest
+
+from argus_edge.cli import main as cli
+from argus_edge.errors import GateFailedError
+
+
+def leaves_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli.cli, "main", fail)
+    with pytest.raises(SystemExit) as caught:
+        cli.main([])
+    return int(caught.value.code or 0)
+
+
+def test_a_fault_of_our_own_is_told_from_a_failed_gate(monkeypatch, capsys):
+    assert leaves_with(monkeypatch, GateFailedError("too slow")) == 1
+    assert "Traceback" not in capsys.readouterr().err
+    assert leaves_with(monkeypatch, ZeroDivisionError("by zero")) == 70
+    said = capsys.readouterr().err
+    assert "ZeroDivisionError" in said
+    assert "report it" in said
+
+
+def test_a_full_disk_met_anywhere_is_no_fault_of_ours(monkeypatch, capsys):
+    assert leaves_with(monkeypatch, OSError(28, "No space left on device", "/tmp/x")) == 7
+    assert "disk is full" in capsys.readouterr().err
