@@ -43,7 +43,7 @@ def test_the_calls_that_are_done_are_found_while_the_file_grows(tmp_path_factory
 
 
 def test_without_shared_memory_the_runs_folder_serves(folder, monkeypatch) -> None:
-    monkeypatch.setattr(samples, "SHARED_MEMORY", "/nonexistent")
+    monkeypatch.setattr(samples, "SHARED_MEMORY", str(folder / "not there"))
     writer = samples.SampleWriter(folder, 0, 10, 2, 1)
     assert writer.path == str(folder / ".samples-0")
     writer.starts[0], writer.ends[0] = 1.0, 2.0

@@ -283,7 +283,7 @@ def test_every_scenario_reports(entry, store, scenario):
 
 
 def test_the_server_scenario_holds_a_rate(entry, store):
-    prepared = null(scenario="server", duration=0.3, of={"latency_bound_s": 1.0, "qps": 50.0})
+    prepared = null(scenario="server", duration=0.6, of={"latency_bound_s": 0.5, "qps": 50.0})
     report = bench(prepared, entry, store).report
     assert report.measurements[0].figures.held_qps is not None
 
