@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -101,9 +102,22 @@ def atomic_open(path: Path | str, mode: str = "wb", *, private: bool = False) ->
             raise
 
 
-def open_lock(path: Path | str) -> IO[bytes]:
-    """Open a file, readable by the user alone, for ``flock``; it is made if missing, and left as it is else."""
-    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
+@contextlib.contextmanager
+def locked(path: Path | str) -> Iterator[None]:
+    """Hold a file's ``flock``, after waiting for whoever holds it; the kernel lets it go when the process ends.
+
+    The file is readable by the user alone; it is made if missing, and left as it is else.
+
+    Raises
+    ------
+    HostError
+        The place is not writable.
+    """
+    with host_errors(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def write_text(path: Path | str, text: str, *, private: bool = False) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import importlib
 import sys
-import traceback
 
 import click
 
@@ -71,6 +70,8 @@ def main(argv: list[str] | None = None) -> None:
     try:
         _run(argv)
     except Exception:
+        import traceback  # on no other way
+
         traceback.print_exc()
         say("error: This is a fault of argus-edge itself.\n  next:  report it with the lines above")
         sys.exit(OUR_FAULT)

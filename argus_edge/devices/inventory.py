@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import fcntl
 import os
 import shlex
 import sys
@@ -16,7 +15,7 @@ import platformdirs
 import yaml
 from pydantic import ValidationError
 
-from argus_edge.artifacts import host_errors, open_lock, read_file, write_text
+from argus_edge.artifacts import host_errors, locked, read_file, write_text
 from argus_edge.devices.address import parse_address
 from argus_edge.errors import InputError, UsageError
 from argus_edge.schema.device import DeviceEntry
@@ -94,9 +93,7 @@ class Inventory:
         """
         with host_errors(self.path):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = open_lock(self.path.with_name(f".{self.path.name}.lock"))
-        with lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self.path.with_name(f".{self.path.name}.lock")):
             self.entries = self._read() if self.path.exists() else {}
             yield
             devices = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import zipfile
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from argus_edge.artifacts import atomic_open, host_errors, open_lock
+from argus_edge.artifacts import atomic_open, host_errors, locked
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -85,8 +84,7 @@ def build_agent(folder: Path | None = None) -> AgentArchive:
 def _write(target: Path, content: bytes) -> None:
     with host_errors(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with open_lock(target.parent / ".lock") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(target.parent / ".lock"):
             # Whoever writes holds the lock, so these are of commands that were killed while they wrote.
             for left in target.parent.glob(".agent-*.part"):
                 left.unlink(missing_ok=True)

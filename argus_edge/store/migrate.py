@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 from collections.abc import Iterator
 
 from sqlalchemy import Connection, Engine, inspect, text
 
-from argus_edge.artifacts import open_lock
+from argus_edge.artifacts import locked
 from argus_edge.errors import InputError
 
 # The newest revision under migrations/versions; a test holds the two together.
@@ -76,6 +75,5 @@ def _alone(engine: Engine) -> Iterator[None]:
     if not database or database == ":memory:":
         yield
         return
-    with open_lock(f"{database}.lock") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(f"{database}.lock"):
         yield
