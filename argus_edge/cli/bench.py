@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from argus_edge.cli.numbers import Finite, Seconds
 from argus_edge.cli.output import emit_json, json_option, report_path, say
 from argus_edge.errors import UsageError
 
@@ -25,23 +25,6 @@ SCENARIOS = ("single-stream", "multi-stream", "offline", "server", "paced", "soa
 
 # Calls, samples or tokens beyond this are a slip, and would hold a board for days.
 MOST = 1_000_000
-
-UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "min": 60.0, "h": 3600.0}
-
-
-class Seconds(click.ParamType):
-    """A time: ``50ms``, ``0.2s``, ``800us``, ``10min``, or a number of seconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return seconds."""
-        if isinstance(value, float):
-            return value
-        found = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(us|µs|ms|s|min|h|)", str(value).strip())
-        if not found or float(found[1]) <= 0:
-            self.fail(f"{value!r} is not a time; write 50ms, 0.2s or 800us", param, ctx)
-        return float(found[1]) * UNITS[found[2]]
 
 
 @click.command(context_settings={"show_default": True})
@@ -57,9 +40,9 @@ class Seconds(click.ParamType):
 @click.option("--warmup", type=click.IntRange(0, MOST), metavar="N", help="Exactly N calls.  [default: until steady]")
 @click.option("--batch", type=click.IntRange(1, MOST), help="Samples a call; binds a free first dimension.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="Of the runtime.  [default: the runtime's own]")
-@click.option("--fps", type=click.FloatRange(0, min_open=True), help="paced: frames a second.  [default: 30]")
+@click.option("--fps", type=Finite(0, min_open=True), help="paced: frames a second.  [default: 30]")
 @click.option("--latency-bound", type=Seconds(), metavar="TIME", help="server: what p99 must stay within, e.g. 50ms.")
-@click.option("--qps", type=click.FloatRange(0, min_open=True), help="server: arrivals a second, in place of a search.")
+@click.option("--qps", type=Finite(0, min_open=True), help="server: arrivals a second, in place of a search.")
 @click.option("--streams", type=click.IntRange(1, MOST), help="multi-stream: samples a query.  [default: 8]")
 @click.option("--shape", "shapes", multiple=True, metavar="IN=1x3x224x224", help="Lengths of an input, or DIM=N.")
 @click.option("--input", "input_file", type=click.Path(path_type=Path), metavar="FILE.npz", help="Inputs by name.")

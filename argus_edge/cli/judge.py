@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from argus_edge.cli.numbers import Finite
 from argus_edge.cli.output import emit_json, json_option, say
 
 _SCALE = click.option("--scale", metavar="1..K", help="The rating scale; otherwise what the columns say.")
@@ -14,7 +15,7 @@ _LABELS = click.option(
     "--labels", metavar="COLUMN", help="Column of the human scores [human_score, or human]; NAME finds NAME_score."
 )
 _FLOOR = click.option(
-    "--floor", type=float, metavar="LOGP", help="Log-probability put in place of -inf [ln 1e-5 = -11.5]."
+    "--floor", type=Finite(), metavar="LOGP", help="Log-probability put in place of -inf [ln 1e-5 = -11.5]."
 )
 
 
@@ -66,11 +67,15 @@ def _demands(max_width: float | None, min_correlation: float, span: int) -> Any:
 def _demand_options(function: Any) -> Any:
     for option in (
         click.option(
-            "--min-correlation", type=float, default=0.3, show_default=True, help="Lowest rank correlation to rank by."
+            "--min-correlation",
+            type=Finite(),
+            default=0.3,
+            show_default=True,
+            help="Lowest rank correlation to rank by.",
         ),
         click.option(
             "--max-width",
-            type=float,
+            type=Finite(),
             metavar="W",
             help="Widest mean interval to score by, and the width that labels are counted for [half the scale].",
         ),
@@ -101,7 +106,7 @@ def _warn(warnings: list[str]) -> None:
 @click.option("--max-new-tokens", type=click.IntRange(1, 16384), default=512, show_default=True)
 @click.option(
     "--timeout",
-    type=click.FloatRange(0.1, 86400),
+    type=Finite(0.1, 86400),
     default=300,
     show_default=True,
     metavar="SECONDS",
@@ -171,7 +176,7 @@ def run(
 @judge.command()
 @click.argument("files", nargs=-1, required=True, metavar="SCORES.csv...")
 @_LABELS
-@click.option("--alpha", type=float, default=0.1, show_default=True, help="Share of rows that may be missed.")
+@click.option("--alpha", type=Finite(), default=0.1, show_default=True, help="Share of rows that may be missed.")
 @click.option("--by", metavar="COLUMN|difficulty", help="Guarantee the coverage within each of these groups.")
 @click.option("--method", default="integer", show_default=True, help="A conformal method; see `judge evaluate`.")
 @click.option("--out", required=True, metavar="FILE", help="The calibration, for `judge apply` and `score`.")
@@ -282,7 +287,7 @@ def apply(calibration: str, files: tuple[str, ...], out: str, judges: tuple[str,
 @click.argument("files", nargs=-1, required=True, metavar="SCORES.csv...")
 @click.option("--methods", default="integer", show_default=True, help="all, or names with commas between.")
 @click.option("--splits", type=click.IntRange(1, 1000), default=10, show_default=True, help="Random halves.")
-@click.option("--alpha", type=float, default=0.1, show_default=True, help="Share of rows that may be missed.")
+@click.option("--alpha", type=Finite(), default=0.1, show_default=True, help="Share of rows that may be missed.")
 @click.option(
     "--by",
     default="auto",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import click
 
+from argus_edge.cli.numbers import Finite
 from argus_edge.cli.output import emit_json, json_option, say
 
 
 @click.command()
 @click.argument("reports", nargs=-1, required=True, metavar="REPORT…")
-@click.option("--efficiency-weight", type=float, metavar="X", help="Weight of efficiency; the rest is shared equally.")
+@click.option(
+    "--efficiency-weight", type=Finite(), metavar="X", help="Weight of efficiency; the rest is shared equally."
+)
 @click.option("--score-weights", metavar="FILE", help="YAML with capability, consistency, robustness, efficiency.")
 @click.option(
     "--budget", metavar="FILE", help="Measure efficiency against this budget's limits, not the cohort's best."

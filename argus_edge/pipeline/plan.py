@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from argus_edge.errors import UsageError
+from argus_edge.times import parse_seconds
 from argus_edge.yaml_lines import YamlReader, read_yaml_text
 
 VERSION = 1
@@ -22,7 +23,6 @@ TOP_LEVEL = (
 )  # fmt: skip
 PRECISIONS = ("fp32", "fp16", "int8", "int8-static", "int4")
 FORMATS = ("onnx", "tflite", "torch")
-TIME = re.compile(r"(?P<number>[0-9]*\.?[0-9]+)\s*(us|µs|ms|s|)")
 CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -145,9 +145,11 @@ def parse_plan(text: str, where: str, folder: Path) -> Plan:
         raise reader.fail(node, "there are no models")
     models = reader.several(values["models"], "models")
     duration = str(reader.scalar(values["duration"], "duration")) if "duration" in values else None
-    match = TIME.fullmatch(duration) if duration is not None else None
-    if duration is not None and (match is None or float(match["number"]) == 0):
-        raise reader.fail(values["duration"], f"{duration!r} is not a time; write 10s or 500ms")
+    if duration is not None:
+        try:
+            parse_seconds(duration)
+        except ValueError as error:
+            raise reader.fail(values["duration"], str(error)) from error
 
     def path(name: str, *, there: bool = False) -> Path | None:
         if name not in values:

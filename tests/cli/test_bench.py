@@ -76,7 +76,7 @@ def test_help_is_fast_to_import():
         (("--device", "local", "--scenario", "server"), 2, ["--latency-bound 50ms"]),
         (("--device", "local", "--latency-bound", "fast"), 2, ["50ms"]),
         (("--device", "local", "--duration", "-1"), 2, ["is not a time"]),
-        (("--device", "local", "--scenario", "paced", "--fps", "nan"), 2, ["--fps nan is no rate"]),
+        (("--device", "local", "--scenario", "paced", "--fps", "nan"), 2, ["--fps", "not a finite number"]),
         (("--device", "local", "--warmup", "9" * 20), 2, ["0<=x<=1000000"]),
         (("--device", "local", "--duration", "inf"), 2, ["is not a time"]),
         (("--device", "local", "--duration", "100000"), 2, ["86,400"]),
