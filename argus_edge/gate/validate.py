@@ -72,6 +72,12 @@ def _newest(reports: Sequence[Found[BenchReport]], limit: Limit) -> Found[BenchR
     return max(fitting or reports, key=lambda each: each.artifact.created)
 
 
+def _counting(budget: Budget, reports: Sequence[Found[BenchReport]]) -> list[Found[BenchReport]]:
+    """Return the reports that a budget's figures are read from; those that a newer one has replaced say nothing."""
+    limits = [limit for limit in budget.limits if limit.metric.kind in BENCH_KINDS]
+    return [_newest(reports, limit) for limit in limits] or list(reports)
+
+
 def _line(
     limit: Limit, subject: _Subject, device: str | None, figure: Figure, valid: bool | None, invalid: str
 ) -> VerdictLine:
@@ -247,7 +253,7 @@ def validate_reports(
             board_lines = _bench_lines(budget, subject, device, level)
             lines += board_lines
             together = [*host_lines, *board_lines]
-            validities = [found.artifact.validity.valid for found in subject.benches[device]]
+            validities = [found.artifact.validity.valid for found in _counting(budget, subject.benches[device])]
             own_boards.append(
                 BoardVerdict(
                     model=subject.name,

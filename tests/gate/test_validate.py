@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from argus_edge.gate.budget import Limit, parse_budget
 from argus_edge.gate.decide import headroom, outcome_of, worst
 from argus_edge.gate.figures import Figure
 from argus_edge.gate.metrics import METRICS
-from argus_edge.gate.validate import validate_reports
+from argus_edge.gate.validate import validate_files, validate_reports
 from argus_edge.report.junit import junit_xml
 from argus_edge.schema.agent import ParityFigures
 from argus_edge.schema.base import Source
@@ -226,6 +227,18 @@ def test_validate_as_a_command(tmp_path: Path) -> None:
     bad = run("--budget", str(tmp_path / "tight.yaml"))
     assert bad.return_value == 1
     assert bad.stdout.startswith("BLOCK")
+
+
+def test_strict_is_about_the_runs_that_count(tmp_path: Path) -> None:
+    from argus_edge.artifacts import write_artifact
+
+    (tmp_path / "b.yaml").write_text("budget: 1\nlimits: {latency_p50: 60 ms}")
+    first = bench("a", valid=False).artifact
+    write_artifact(first, tmp_path / "first.json")
+    assert validate_files([tmp_path], budget=tmp_path / "b.yaml", strict=True).outcome == "fail"
+    again = bench("a").artifact
+    write_artifact(again.model_copy(update={"created": first.created + timedelta(1)}), tmp_path / "again.json")
+    assert validate_files([tmp_path], budget=tmp_path / "b.yaml", strict=True).outcome == "pass"
 
 
 def test_a_single_real_run_is_judged_by_its_own_samples_not_by_a_spread_over_one_run() -> None:
