@@ -28,7 +28,7 @@ def _share(_: click.Context, __: click.Parameter, value: str | None) -> float | 
     "--fail-on-worse",
     callback=_share,
     metavar="5%",
-    help="Exit 1 if a figure is worse by this much; 8 if too few runs.",
+    help="Exit 1 if a figure is worse by this much; 8 if that cannot be told.",
 )
 @click.option("--out", metavar="FILE", help="Write the comparison to FILE.")
 @json_option
@@ -61,5 +61,6 @@ def compare(
         return 0
     if any(figure.outcome == "worse" and abs(figure.change or 0) >= fail_on_worse for figure in result.figures):
         return 1
-    undecided = not result.figures or any(figure.outcome == "too few runs" for figure in result.figures)
+    # What crashed, or was not reached, is not the same as what is no worse.
+    undecided = not result.figures or result.lost or any(each.outcome == "too few runs" for each in result.figures)
     return 8 if undecided else 0

@@ -268,6 +268,7 @@ def compare_reports(
         margin=welch.MARGIN,
         figures=sorted(figures, key=lambda figure: (figure.model, figure.device, figure.component)),
         dropped=[*dropped_before, *dropped_after],
+        lost=[" / ".join(group) for group, own in groups.items() if {run.side for run in own} == {"baseline"}],
         environment=environment,
         warnings=_warnings(both, groups, environment, varying),
         sources=[found.source for found in [*baseline, *candidate]],

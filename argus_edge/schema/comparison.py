@@ -60,5 +60,8 @@ class Comparison(Artifact):
     margin: float = Field(default=0.02, description="A change within this is no difference.")
     figures: list[ComparedFigure]
     dropped: list[DroppedRun] = Field(default_factory=list)
+    lost: list[str] = Field(
+        default_factory=list, description="Model / device / component / scenario that only the baseline has a run of."
+    )
     environment: list[EnvironmentChange] = Field(default_factory=list)
     warnings: list[str] = Field(default_factory=list)

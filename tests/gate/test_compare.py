@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from argus_edge.artifacts import write_artifact
+from argus_edge.cli.main import cli
 from argus_edge.errors import InputError
 from argus_edge.gate import student, welch
 from argus_edge.gate.compare import compare_reports
@@ -120,6 +124,27 @@ def test_a_comparison_of_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> 
     shown = " ".join(capsys.readouterr().out.split())
     assert "Nothing could be compared" in shown
     assert "left out: baseline run" in shown
+
+
+@pytest.mark.parametrize("candidate_valid", [None, False], ids=["was not reached", "has no good run"])
+def test_a_board_that_the_candidate_lacks_leaves_the_gate_undecided(tmp_path: Path, candidate_valid) -> None:
+    for number, each in enumerate([*runs(FIVE, 0), bench("m", device="nano")]):
+        write_artifact(each.artifact, tmp_path / "before" / f"{number}.json")
+    after = runs(FIVE, 1)
+    if candidate_valid is False:
+        after.append(bench("m", device="nano", valid=False))
+    for number, each in enumerate(after):
+        each.artifact.run += "-again"
+        write_artifact(each.artifact, tmp_path / "after" / f"{number}.json")
+    sides = ["--baseline", str(tmp_path / "before"), "--candidate", str(tmp_path / "after")]
+
+    def code(*argv: str) -> int:
+        return CliRunner().invoke(cli, ["compare", *argv], standalone_mode=False).return_value
+
+    assert code(*sides, "--fail-on-worse", "5%") == 8
+    assert code(*sides) == 0
+    swapped = ["--baseline", str(tmp_path / "after"), "--candidate", str(tmp_path / "before")]
+    assert code(*swapped, "--fail-on-worse", "5%") == 0, "a board that is new hides nothing"
 
 
 def test_a_side_that_ran_wholly_first_is_warned_about() -> None:
