@@ -84,7 +84,13 @@ def parse_splits(values: tuple[str, ...]) -> dict[str, str]:
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the perturbations.")
 @click.option("--revision", help="Of a model on the hub.")
 @click.option("--cache", type=click.Path(), help="Share results of pieces of work between runs.  [default: OUT/cache]")
-@click.option("--backend", default="local", show_default=True, type=click.Choice(["local", "ray"]))
+@click.option(
+    "--backend",
+    default="local",
+    show_default=True,
+    type=click.Choice(["local", "ray"]),
+    help="ray: many GPUs or machines at once.",
+)
 @click.option("--ray-address", help="An existing cluster.  [default: start one here]")
 @click.option("--workers", type=click.IntRange(min=1), help="Ray workers.  [default: as many as there is room for]")
 @json_option

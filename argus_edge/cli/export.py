@@ -13,13 +13,19 @@ from argus_edge.errors import MissingDependencyError
 @click.command()
 @click.argument("model")
 @click.option(
-    "--format", "file_format", type=click.Choice(["onnx", "tflite", "torch"]), default="onnx", show_default=True
+    "--format",
+    "file_format",
+    type=click.Choice(["onnx", "tflite", "torch"]),
+    default="onnx",
+    show_default=True,
+    help="onnx: ONNX Runtime and TensorRT; tflite: LiteRT; torch: PyTorch.",
 )
 @click.option(
     "--precision",
     type=click.Choice(["fp32", "fp16", "int8", "int8-static", "int4"]),
     default="fp32",
     show_default=True,
+    help="int8 scales activations at run time, int8-static by samples; int4 is for the weights of linear layers.",
 )
 @click.option("--device", metavar="NAME", help="Entry of the inventory or profile that the bundle is for.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the bundle [default: MODEL-PRECISION].")

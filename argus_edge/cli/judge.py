@@ -96,14 +96,20 @@ def _warn(warnings: list[str]) -> None:
 @click.option(
     "--items", required=True, metavar="ITEMS.jsonl", help="answer, question, image, id, task, human …, one a line."
 )
-@click.option("--out", required=True, metavar="SCORES.csv")
+@click.option("--out", required=True, metavar="SCORES.csv", help="The table, for `judge fit`.")
 @click.option("--server", metavar="URL", help="An OpenAI-compatible chat API that returns log-probabilities.")
 @click.option("--scale", default="1..5", show_default=True, metavar="1..K", help="The rating scale, up to 1..9.")
 @click.option(
     "--prompt", metavar="FILE", help="Template with {question}, {answer}, {levels}; it must ask for `Score: X`."
 )
 @click.option("--compute", default="cpu", show_default=True, metavar="cpu|cuda:0", help="Where a local judge runs.")
-@click.option("--max-new-tokens", type=click.IntRange(1, 16384), default=512, show_default=True)
+@click.option(
+    "--max-new-tokens",
+    type=click.IntRange(1, 16384),
+    default=512,
+    show_default=True,
+    help="Longest answer of the judge.",
+)
 @click.option(
     "--timeout",
     type=Finite(0.1, 86400),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import click
 import pytest
 
 from argus_edge.cli import main as cli
@@ -30,3 +33,24 @@ def test_a_fault_of_our_own_is_told_from_a_failed_gate(monkeypatch, capsys):
 def test_a_full_disk_met_anywhere_is_no_fault_of_ours(monkeypatch, capsys):
     assert leaves_with(monkeypatch, OSError(28, "No space left on device", "/tmp/x")) == 7
     assert "disk is full" in capsys.readouterr().err
+
+
+def commands(group: click.Group, path: str = "argus-edge") -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+def test_every_command_and_option_says_what_it_is_for():
+    silent = [name for name, command in commands(cli.cli) if not command.help]
+    silent += [
+        f"{name} {parameter.opts[0]}"
+        for name, command in commands(cli.cli)
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.help
+    ]
+    assert silent == []
