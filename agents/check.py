@@ -187,7 +187,10 @@ def disk(known):
     if free >= LEAST_DISK:
         return good("disk", "%.1f GiB free" % (free / GIB))
     return bad(
-        "disk", "error", "%.2f GiB free where models are kept; `argus-edge runs prune` clears old runs" % (free / GIB)
+        "disk",
+        "error",
+        "%.2f GiB free where models are kept; `argus-edge runs prune --device NAME --yes` clears what runs left"
+        % (free / GIB),
     )
 
 

@@ -347,5 +347,5 @@ def clear(link: Link, agent: str, run: str, told: Listener) -> None:
     except DeviceUnreachableError as error:
         told.say(
             f"note: {error.what} What the run {run} left there is still there: "
-            f"argus-edge runs prune --device {link.entry.name}"
+            f"argus-edge runs prune --device {link.entry.name} --yes"
         )

@@ -132,7 +132,8 @@ def find_misfits(
     if free is not None and model.bytes + DISK_RESERVE > free:
         yield Misfit(
             f"The model takes {(model.bytes + DISK_RESERVE) / 1e6:,.0f} MB on disk; {free / 1e6:,.0f} MB are free.",
-            "free some space there (`argus-edge runs prune` removes old runs), or name another home with device add",
+            "free some space there (`argus-edge runs prune --device NAME --yes` clears what runs left), "
+            "or name another home with device add",
         )
 
 

@@ -162,7 +162,8 @@ def check_room(transport: Transport, entry: DeviceEntry, folder: str, files: Map
         raise MisfitError(
             f"Not enough room on the device: {_mb(total - held + RESERVE_BYTES)} are needed, {_mb(free)} are free.",
             where=f"{transport.description}:{entry.home}",
-            next_step="free some space there (`argus-edge runs prune` removes old runs), or name another home",
+            next_step="free some space there "
+            f"(`argus-edge runs prune --device {entry.name} --yes` clears what runs left), or name another home",
         )
 
 
