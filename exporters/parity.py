@@ -7,7 +7,7 @@ import numpy as np
 from argus_edge.schema.bundle import ParityFigure, ParityLimits, Precision
 
 # fp32 and fp16 must agree in value; integer weights change values by design, so direction is what is kept. The
-# figures behind these limits, and what real exports reach, are in docs/export.md.
+# figures behind these limits are in benchmarks/export/results.md.
 LIMITS: dict[Precision, ParityLimits] = {
     "fp32": ParityLimits(max_abs_error=1e-3, cosine=0.99999),
     "fp16": ParityLimits(max_abs_error=5e-2, cosine=0.999),

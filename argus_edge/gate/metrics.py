@@ -25,7 +25,7 @@ class Metric:
     kind
         Which reader finds it.
     meaning
-        One line for the documentation and for ``validate --list``.
+        One line for people.
     """
 
     name: str
