@@ -18,8 +18,9 @@ BITS_SINCE_BOOT = 16
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 (asked about, not written to)
 RAPL_FILES = "/sys/class/powercap/intel-rapl:*/energy_uj"
 PACKAGES = {
-    # The last versions that Python 3.6 and 3.8 can have; newer interpreters take what is current.
-    (3, 6): ["numpy==1.19.5", "onnxruntime==1.10.0"],
+    # The last versions that Python 3.6 and 3.7 can have; newer interpreters take what is current. numpy 1.19.5, which
+    # 3.6 could have as well, dies of an illegal instruction on a Jetson (https://github.com/numpy/numpy/issues/18131).
+    (3, 6): ["numpy==1.19.4", "onnxruntime==1.10.0"],
     (3, 7): ["numpy", "onnxruntime==1.14.1"],
 }
 

@@ -178,7 +178,7 @@ def test_old_python_gets_the_last_versions_that_it_can_have():
     assert command == (
         "python3 -m venv /home/lab/.cache/argus-edge/venv"
         " && /home/lab/.cache/argus-edge/venv/bin/python -m pip install pip==21.3.1"
-        " && /home/lab/.cache/argus-edge/venv/bin/python -m pip install numpy==1.19.5 onnxruntime==1.10.0"
+        " && /home/lab/.cache/argus-edge/venv/bin/python -m pip install numpy==1.19.4 onnxruntime==1.10.0"
     )
 
 
