@@ -72,7 +72,7 @@ def python(known, home):
             "python-venv",
             "error",
             "this Python cannot make virtual environments (Debian and Ubuntu keep that apart)",
-            "sudo apt-get install -y python3-venv python3-pip",
+            "sudo apt-get install -y python%d.%d-venv python3-pip" % sys.version_info[:2],
             privileged=True,
         )
     return findings
@@ -130,7 +130,8 @@ def install_command(home, version, inside):
     steps = [pip + "pip==21.3.1"] if version < (3, 7) else []
     steps.append(pip + " ".join(packages))
     if not inside:
-        steps.insert(0, "python3 -m venv " + shlex.quote(os.path.dirname(os.path.dirname(target))))
+        made = os.path.dirname(os.path.dirname(target))
+        steps.insert(0, "%s -m venv %s" % (shlex.quote(sys.executable), shlex.quote(made)))
     return " && ".join(steps)
 
 

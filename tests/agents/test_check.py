@@ -142,7 +142,7 @@ def test_no_runtime_proposes_an_environment(found, runtimes, monkeypatch, tmp_pa
     home = tmp_path / "home"
     assert "PEP 668" in finding.detail
     assert finding.command == (
-        f"python3 -m venv {home}/venv && {home}/venv/bin/python -m pip install numpy onnxruntime"
+        f"{sys.executable} -m venv {home}/venv && {home}/venv/bin/python -m pip install numpy onnxruntime"
     )
     assert not finding.privileged
 
@@ -169,14 +169,14 @@ def test_python_that_cannot_make_environments(found, runtimes, monkeypatch):
     monkeypatch.setattr(facts, "in_venv", lambda: False)
     monkeypatch.setattr(check, "has_module", lambda name: name != "ensurepip")
     finding = found()["python-venv"]
-    assert finding.command == "sudo apt-get install -y python3-venv python3-pip"
+    assert finding.command == f"sudo apt-get install -y python3.{sys.version_info[1]}-venv python3-pip"
     assert finding.privileged
 
 
 def test_old_python_gets_the_last_versions_that_it_can_have():
     command = check.install_command("/home/lab/.cache/argus-edge", (3, 6), False)
     assert command == (
-        "python3 -m venv /home/lab/.cache/argus-edge/venv"
+        f"{sys.executable} -m venv /home/lab/.cache/argus-edge/venv"
         " && /home/lab/.cache/argus-edge/venv/bin/python -m pip install pip==21.3.1"
         " && /home/lab/.cache/argus-edge/venv/bin/python -m pip install numpy==1.19.4 onnxruntime==1.10.0"
     )
