@@ -226,8 +226,10 @@ def load(known):
 
 def governor(known):
     """A governor that follows the load makes the first calls, and calls after pauses, slower."""
-    name = known.get("governor")
-    if name in (None, "performance"):
+    name, clock = known.get("governor"), known.get("clock_khz") or {}
+    # jetson_clocks leaves the governor as it is, and nothing for it to choose from.
+    fixed = clock.get("floor") and clock.get("floor") == clock.get("limit")
+    if name in (None, "performance") or fixed:
         return good("governor", name) if name else []
     if (known["firmware"] or "").startswith("R"):
         command = "sudo jetson_clocks"

@@ -223,6 +223,7 @@ def clocks(system_root):
             "min": "cpuinfo_min_freq",
             "max": "cpuinfo_max_freq",
             "current": "scaling_cur_freq",
+            "floor": "scaling_min_freq",
             "limit": "scaling_max_freq",
         }
         found = {key: number(read(os.path.join(folder, name))) for key, name in names.items()}

@@ -178,7 +178,8 @@ class DeviceFacts(Wire):
     cores_usable: int | None = Field(default=None, description="sched_getaffinity and the cgroup's quota, rounded up.")
     governor: Name | None = None
     clock_khz: dict[str, int | None] = Field(
-        default_factory=dict, description="min, max, current, limit (scaling_max_freq) of the fastest CPU."
+        default_factory=dict,
+        description="min, max, current, floor and limit (scaling_min_freq, scaling_max_freq) of the fastest CPU.",
     )
     memory_total_bytes: int | None = None
     memory_available_bytes: int | None = None

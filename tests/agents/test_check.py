@@ -76,6 +76,13 @@ def test_governor_of_a_jetson(tmp_path, runtimes, found):
     assert found(trees.jetson_nano(tmp_path / "nano"))["governor"].command == "sudo jetson_clocks"
 
 
+def test_a_governor_with_nothing_to_choose_from(tmp_path, runtimes, found):
+    nano = trees.jetson_nano(tmp_path / "nano")
+    policy = "/sys/devices/system/cpu/cpufreq/policy0/scaling_"
+    nano[policy + "min_freq"] = nano[policy + "max_freq"]  # what jetson_clocks does: schedutil stays
+    assert "governor" not in found(nano)
+
+
 def test_clock_limit(pi, found):
     pi["/sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq"] = 1_500_000
     assert "1.50 of 2.40 GHz" in found()["clock-limit"].detail
