@@ -9,6 +9,17 @@ LIBRARIES = ("libcudart.so", "libcudart.so.13", "libcudart.so.12", "libcudart.so
 PLACES = ("", "/usr/local/cuda/lib64/")
 TO_DEVICE, TO_HOST = 1, 2
 MAX_OPS = 200
+# By the names of TensorRT's DataType. Its own nptype() asks numpy for ``bool``, which numpy 1.24 no longer has (seen
+# with TensorRT 8.5 of JetPack 5: https://github.com/NVIDIA/TensorRT/issues/2567).
+DTYPES = {
+    "FLOAT": "float32",
+    "HALF": "float16",
+    "INT8": "int8",
+    "UINT8": "uint8",
+    "INT32": "int32",
+    "INT64": "int64",
+    "BOOL": "bool",
+}
 
 
 def load():
@@ -160,7 +171,9 @@ class Engine:
             else:
                 name = engine.get_binding_name(index)
                 is_input, dtype = engine.binding_is_input(index), engine.get_binding_dtype(index)
-            self._tensors.append(Tensor(name, index, is_input, package.nptype(dtype)))
+            if dtype.name not in DTYPES:
+                raise Fault("model-rejected", "numpy has no type for %s of %s" % (dtype.name, name))
+            self._tensors.append(Tensor(name, index, is_input, DTYPES[dtype.name]))
 
     def bind(self, inputs):
         """Return the call: inputs to the device, execution, outputs back, synchronised."""

@@ -35,8 +35,9 @@ class IProfiler:
     pass
 
 
-def nptype(dtype):
-    return dtype
+class DataType(enum.Enum):
+    FLOAT = 0
+    HALF = 1
 
 
 class _Input:
@@ -172,7 +173,7 @@ class _Engine:
             return TensorIOMode.INPUT if name == "x" else TensorIOMode.OUTPUT
 
         def get_tensor_dtype(self, name):
-            return numpy.float32
+            return DataType.FLOAT
 
     else:
         num_bindings = 2
@@ -184,4 +185,4 @@ class _Engine:
             return index == 0
 
         def get_binding_dtype(self, index):
-            return numpy.float32
+            return DataType.FLOAT
