@@ -64,7 +64,8 @@ class Sensors:
         values = {}
         for name, sensor in self._opened:
             for key, value in sensor.read().items():
-                if key not in OWNED or self.power[0] == name:
+                # A sensor that could not tell its power when it was opened may well tell it later.
+                if key not in OWNED or (self.power and self.power[0] == name):
                     values.setdefault(key, value)
         return values
 

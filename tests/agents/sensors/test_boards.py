@@ -300,6 +300,23 @@ def test_power_is_the_first_named_sensors(tmp_path, opened):
     assert opened(tree, "jetson", "rapl").read()["power_w"] == 2.451
 
 
+def test_power_that_could_not_be_told_at_first_ends_no_run(pi, opened):
+    class Late:
+        power = None  # the GPU slept when it was asked
+
+        def read(self):
+            return {"power_w": 61.0, "gpu_power_w": 61.0}
+
+        def close(self):
+            pass
+
+    sensors = opened(pi, "thermal")
+    sensors._opened.append(("nvml", Late()))
+    values = sensors.read()
+    assert values["gpu_power_w"] == 61.0
+    assert "power_w" not in values, "nothing says what it covers"
+
+
 def test_closing_leaves_no_descriptor(pi):
     import os
 
