@@ -86,3 +86,29 @@ def oom_kills():
         if line.startswith("oom_kill "):
             count += int(line.split()[1])
     return count
+
+
+def killed_for_memory(pid, log="/dev/kmsg"):
+    """Return whether the kernel's log says that it killed a process for memory; False where the log may not be read.
+
+    Kernels before 4.13, a Jetson Nano's among them, count no such kills.
+    """
+    words = ("Killed process %d (" % pid).encode("ascii")
+    try:
+        file = os.open(log, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        while True:
+            try:
+                record = os.read(file, 8192)  # each read gives one message
+            except BrokenPipeError:
+                continue  # newer messages have taken the place of the one that was next
+            except OSError:
+                return False  # no more of them
+            if words in record:
+                return True
+            if not record:
+                return False
+    finally:
+        os.close(file)

@@ -181,7 +181,7 @@ class WorkerProcess:
         if os.WIFSIGNALED(self.status):
             number = os.WTERMSIG(self.status)
             detail["signal"] = number
-            if number == signal.SIGKILL and oom_kills > 0:
+            if number == signal.SIGKILL and (oom_kills > 0 or system.killed_for_memory(self.pid)):
                 message = "the kernel killed the worker because memory ran out"
                 return {"kind": "out-of-memory", "message": message, "detail": detail}
             message = "the worker died of signal %d (%s)" % (number, signal_name(number))

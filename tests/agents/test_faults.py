@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from argus_edge.agents import system, wire
+from argus_edge.agents import samples, system, wire
+from argus_edge.agents.worker_process import OutputSink, WorkerProcess
 from argus_edge.schema.agent import RunResult
 
 
@@ -220,6 +221,26 @@ def test_a_killed_worker_leaves_its_samples(agent, parts) -> None:
     first, second = result.parts
     assert (first.state, first.error.kind, first.error.detail["signal"]) == ("failed", "crashed", signal.SIGKILL)
     assert first.samples_count >= seen["done"]
+def test_a_kill_for_memory_is_found_in_the_kernels_log(tmp_path) -> None:
+    log = tmp_path / "kmsg"
+    log.write_text(
+        "4,811,91234567,-;Out of memory: Kill process 4711 (python3) score 930 or sacrifice child\n"
+        "3,812,91234590,-;Killed process 4711 (python3) total-vm:3904176kB, anon-rss:3398704kB, file-rss:0kB\n"
+    )
+    assert system.killed_for_memory(4711, str(log))
+    assert not system.killed_for_memory(471, str(log))
+    assert not system.killed_for_memory(4711, str(tmp_path / "none"))
+
+
+def test_a_kernel_that_counts_no_kills_is_asked_for_its_log(monkeypatch) -> None:
+    worker = WorkerProcess.__new__(WorkerProcess)
+    worker.pid, worker.status, worker._sink = 4711, int(signal.SIGKILL), OutputSink(os.devnull)
+    monkeypatch.setattr(system, "killed_for_memory", lambda pid: pid == 4711)
+    assert worker.fault(0)["kind"] == "out-of-memory"
+    monkeypatch.setattr(system, "killed_for_memory", lambda pid: False)
+    assert worker.fault(0)["kind"] == "crashed"
+
+
     assert first.stopped_by == "fault"
     assert second.state == "done"
 
