@@ -162,10 +162,14 @@ class SampleReader:
         os.close(self._file)
 
 
-def keep(folder, index):
-    """Move a part's samples from where they were written into the run's folder; return the count, None without any."""
+def keep(folder, index, reader=None):
+    """Move a part's samples from where they were written into the run's folder; return the count, None without any.
+
+    A ``reader`` that is open already has them even where their name is gone: logind clears a user's shared memory at
+    logout (RemoveIPC), unless processes of the login remain. It is closed.
+    """
     target = os.path.join(folder, wire.SAMPLES_FILE % index)
-    reader = SampleReader.find(folder, index)
+    reader = reader or SampleReader.find(folder, index)
     if reader is None:
         return None
     try:

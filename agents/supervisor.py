@@ -122,9 +122,6 @@ class Supervisor:
             worker.close()
             self._keep_samples(index)
             raise
-        finally:
-            if self._reader:
-                self._reader.close()
         for document in worker.close():
             fault, ended = self._hear(worker, document, fault, ended)
         if not ended and not fault:
@@ -138,8 +135,9 @@ class Supervisor:
 
     def _keep_samples(self, index):
         """Move the samples into the run's folder; with a full disk they stay where they are until ``collect`` comes."""
+        reader, self._reader = self._reader, None
         try:
-            samples.keep(self.folder, index)
+            samples.keep(self.folder, index, reader)
         except OSError as error:
             if not no_space(error):
                 raise

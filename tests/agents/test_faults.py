@@ -257,6 +257,16 @@ def test_a_killed_supervisor_is_found_out_and_leaves_its_samples(agent, parts) -
     assert (status.state, status.error.kind) == ("lost", "supervisor-died")
     result = agent.result()
     assert (result.state, result.error.kind) == ("lost", "supervisor-died")
+def test_samples_whose_shared_memory_was_cleared_are_kept(agent, parts) -> None:
+    agent.start(parts.null(duration_s=3), sample_period_s=0.2)
+    agent.wait_for(steady)
+    samples.discard(agent.home / wire.RUNS_FOLDER / "run-1", 0)  # as logind does at logout (RemoveIPC)
+    agent.follow()
+    result = agent.result()
+    assert result.state == "done"
+    assert result.parts[0].samples_count > 0
+
+
     part = result.parts[0]
     assert part.state == "lost"
     assert part.samples_count >= seen["done"]

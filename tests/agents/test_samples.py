@@ -87,3 +87,13 @@ def test_what_is_no_samples_file_is_passed_over(folder, content) -> None:
 def test_the_largest_file_fits_what_the_host_fetches() -> None:
     for columns in (2, 3):
         assert wire.SAMPLE_HEADER_BYTES + 8 * columns * samples.max_capacity(columns) <= wire.MAX_RESULT_BYTES
+
+
+def test_what_was_open_is_kept_though_its_name_is_gone(folder) -> None:
+    writer = samples.SampleWriter(folder, 0, 10, 2, 1)
+    writer.starts[0], writer.ends[0] = 1.0, 2.0
+    reader = samples.SampleReader.find(folder, 0)
+    samples.discard(folder, 0)  # as logind does at logout
+    writer.starts[1], writer.ends[1] = 3.0, 4.0
+    assert samples.keep(folder, 0, reader) == 2
+    assert samples.keep(folder, 0) == 2
