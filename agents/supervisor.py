@@ -167,10 +167,11 @@ class Supervisor:
                 raise Stopped("timeout", "timeout", message)
             if now < next_tick:
                 continue
-            resident = worker.resident()
-            if limit and resident and resident > limit:
-                message = "the worker held %d bytes, its limit is %d" % (resident, limit)
-                return Fault("out-of-memory", message, limit=limit, rss=resident).document(), True
+            resident, own = worker.resident()
+            # Pages of a mapped model are not counted: the kernel drops them when it needs room.
+            if limit and own and own > limit:
+                message = "the worker held %d bytes, its limit is %d" % (own, limit)
+                return Fault("out-of-memory", message, limit=limit, held=own).document(), True
             timed = self.phase in TIMED
             if now >= next_sample:
                 self._sample(now, resident)

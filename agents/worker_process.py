@@ -134,13 +134,17 @@ class WorkerProcess:
             os.write(self._go, b"g")
 
     def resident(self):
-        """Return the worker's resident set in bytes, or None; a descriptor is kept so that this is cheap."""
+        """Return the worker's resident set in bytes and its part that no file stands behind, or None for both.
+
+        A descriptor is kept so that this is cheap.
+        """
         try:
             if self._statm is None:
                 self._statm = os.open("/proc/%d/statm" % self.pid, os.O_RDONLY | os.O_CLOEXEC)
-            return int(os.pread(self._statm, 128, 0).split()[1]) * system.PAGE_BYTES
-        except (OSError, IndexError):
-            return None
+            resident, shared = (int(pages) for pages in os.pread(self._statm, 128, 0).split()[1:3])
+        except (OSError, ValueError):
+            return None, None
+        return resident * system.PAGE_BYTES, (resident - shared) * system.PAGE_BYTES
 
     def ended(self):
         """Return whether the process has ended, and if so take its status."""

@@ -15,7 +15,7 @@ from argus_edge.bench.energy_pass import measure_energy
 from argus_edge.bench.fetching import failure, read_result
 from argus_edge.bench.model_types import RUNTIMES_OF
 from argus_edge.bench.placing import place
-from argus_edge.bench.plan import Placed, describe, make_job, new_run_id
+from argus_edge.bench.plan import Placed, describe, make_job, memory_limit, new_run_id
 from argus_edge.bench.prepare import Prepared
 from argus_edge.bench.report import device_section, make_report, model_section
 from argus_edge.bench.waiting import Queue
@@ -255,6 +255,7 @@ def _context(
     if entry.container:
         notes.append(f"The agent ran in a container of the image {entry.container}.")
     for name, inputs in prepared.inputs.items():
+        memory_limit_bytes=memory_limit(facts),
         notes += [*inputs.notes, *prepared.components[name].cost.notes]
     if prepared.whole is not None:
         notes += [note for note in prepared.components[END_TO_END].cost.notes if note not in notes]

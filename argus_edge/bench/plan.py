@@ -16,7 +16,7 @@ from argus_edge.bench.model_types import GPU_PROVIDERS, BenchComponent, Resolved
 from argus_edge.bench.options import LEAST_CALLS_ASKED, PATIENCE, PATIENCE_S, Options
 from argus_edge.bench.serving import SERVER, Served
 from argus_edge.errors import UsageError
-from argus_edge.schema.agent import Job, Part, Scenario, Warmup
+from argus_edge.schema.agent import DeviceFacts, Job, Part, Scenario, Warmup
 from argus_edge.schema.pipeline import ServerTarget
 
 # What a part costs beside its timed window, for the estimate: starting and importing, reading weights, warming up.
@@ -71,6 +71,7 @@ def make_job(
     sensors: Sequence[str],
     whole: Whole | None = None,
     served: Served | None = None,
+    memory_limit_bytes: int | None = None,
 ) -> Job:
     """Return the job: every component and then the whole, repeat after repeat.
 
@@ -98,6 +99,7 @@ def make_job(
         sensors=list(sensors),
         sample_period_s=options.sample_period_s,
         wall_limit_s=wall_limit(parts),
+        memory_limit_bytes=memory_limit_bytes,
         background=list(options.background),
         holder=holder(),
         system_root=options.system_root,
@@ -212,6 +214,15 @@ def wall_limit(parts: Sequence[Part]) -> float:
         text = ALLOWED_WRITING_S if writes else 0.0
         total += ALLOWED_LOAD_S + build + text + part.warmup.max_s + windows * longest
     return total
+
+
+def memory_limit(facts: DeviceFacts) -> int | None:
+    """Return the resident memory at which a worker is ended: what was free, and a tenth of the memory beyond.
+
+    Past that a board has swapped out what else it runs, and soon answers nobody. Mapped files do not count.
+    """
+    free, total = facts.memory_available_bytes, facts.memory_total_bytes
+    return None if free is None or total is None else free + total // 10
 
 
 def estimate_s(model: ResolvedModel, job: Job, known: Mapping[str, ComponentContext] | None = None) -> float:

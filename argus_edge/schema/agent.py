@@ -42,7 +42,7 @@ class Job(BaseModel):
     sample_period_s: float = Field(default=1.0, ge=0.1, description="Between sensor samples while timing.")
     wall_limit_s: float = Field(default=3600.0, gt=0, description="The supervisor ends the run after this.")
     memory_limit_bytes: int | None = Field(
-        default=None, description="The supervisor ends a worker whose RSS passes this."
+        default=None, description="The supervisor ends a worker whose resident memory passes this, mapped files apart."
     )
     background: list[Name] = Field(
         default_factory=list, description="Declared loads (process or unit names) that are part of the set-up."

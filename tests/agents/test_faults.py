@@ -167,6 +167,18 @@ def test_a_worker_that_passes_its_memory_limit_is_ended(broken, parts, tmp_path)
     assert result.parts[0].samples_count > 0
 
 
+def test_a_mapped_model_larger_than_the_memory_limit_runs(broken, parts, tmp_path) -> None:
+    model = tmp_path / "m.onnx"
+    with open(model, "wb") as file:
+        file.truncate(400 << 20)
+    broken.environment.update(FAKE_FAULT="mapped-load", FAKE_MAPPED=str(model))
+    result = broken.run(
+        parts.onnx(model, scenario={"duration_s": 1.0}), memory_limit_bytes=256 << 20, sample_period_s=0.1
+    )
+    assert result.state == "done"
+    assert max(point.values["worker_rss_bytes"] for point in result.parts[0].series) > 400 << 20
+
+
 @pytest.fixture
 def little_memory():
     """A memory cgroup of 160 MB, version 1 or 2."""
@@ -209,18 +221,6 @@ def test_a_worker_that_the_kernel_kills_for_memory_is_named_so(broken, parts, tm
     assert result.parts[1].state == "done"
 
 
-# ---------------------------------------------------------------- SIGKILL
-
-
-def test_a_killed_worker_leaves_its_samples(agent, parts) -> None:
-    pid = agent.start(parts.null(duration_s=60), parts.null(), sample_period_s=0.2)["pid"]
-    seen = agent.wait_for(steady)
-    os.kill(worker_of(pid), signal.SIGKILL)
-    agent.follow()
-    result = agent.result()
-    first, second = result.parts
-    assert (first.state, first.error.kind, first.error.detail["signal"]) == ("failed", "crashed", signal.SIGKILL)
-    assert first.samples_count >= seen["done"]
 def test_a_kill_for_memory_is_found_in_the_kernels_log(tmp_path) -> None:
     log = tmp_path / "kmsg"
     log.write_text(
@@ -241,8 +241,30 @@ def test_a_kernel_that_counts_no_kills_is_asked_for_its_log(monkeypatch) -> None
     assert worker.fault(0)["kind"] == "crashed"
 
 
+# ---------------------------------------------------------------- SIGKILL
+
+
+def test_a_killed_worker_leaves_its_samples(agent, parts) -> None:
+    pid = agent.start(parts.null(duration_s=60), parts.null(), sample_period_s=0.2)["pid"]
+    seen = agent.wait_for(steady)
+    os.kill(worker_of(pid), signal.SIGKILL)
+    agent.follow()
+    result = agent.result()
+    first, second = result.parts
+    assert (first.state, first.error.kind, first.error.detail["signal"]) == ("failed", "crashed", signal.SIGKILL)
+    assert first.samples_count >= seen["done"]
     assert first.stopped_by == "fault"
     assert second.state == "done"
+
+
+def test_samples_whose_shared_memory_was_cleared_are_kept(agent, parts) -> None:
+    agent.start(parts.null(duration_s=3), sample_period_s=0.2)
+    agent.wait_for(steady)
+    samples.discard(agent.home / wire.RUNS_FOLDER / "run-1", 0)  # as logind does at logout (RemoveIPC)
+    agent.follow()
+    result = agent.result()
+    assert result.state == "done"
+    assert result.parts[0].samples_count > 0
 
 
 def test_a_killed_supervisor_is_found_out_and_leaves_its_samples(agent, parts) -> None:
@@ -257,16 +279,6 @@ def test_a_killed_supervisor_is_found_out_and_leaves_its_samples(agent, parts) -
     assert (status.state, status.error.kind) == ("lost", "supervisor-died")
     result = agent.result()
     assert (result.state, result.error.kind) == ("lost", "supervisor-died")
-def test_samples_whose_shared_memory_was_cleared_are_kept(agent, parts) -> None:
-    agent.start(parts.null(duration_s=3), sample_period_s=0.2)
-    agent.wait_for(steady)
-    samples.discard(agent.home / wire.RUNS_FOLDER / "run-1", 0)  # as logind does at logout (RemoveIPC)
-    agent.follow()
-    result = agent.result()
-    assert result.state == "done"
-    assert result.parts[0].samples_count > 0
-
-
     part = result.parts[0]
     assert part.state == "lost"
     assert part.samples_count >= seen["done"]

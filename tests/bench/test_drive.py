@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from argus_edge.bench import elsewhere, placing
+from argus_edge.bench import drive, elsewhere, placing
+from argus_edge.bench.context import Context
 from argus_edge.bench.drive import bench, resume
 from argus_edge.bench.inputs import PreparedInputs
 from argus_edge.bench.options import Options, scenario_of
@@ -83,6 +84,17 @@ def test_a_model(entry, store, squeezenet):
     assert report.setup.shapes == {"data_0": [1, 3, 224, 224]}
     assert report.summary["p50"].n == 2
     assert report.summary["p50"].reason
+
+
+def test_a_model_that_fills_the_devices_memory_is_ended(entry, store, squeezenet, monkeypatch):
+    monkeypatch.setattr(drive, "memory_limit", lambda facts: 20 << 20)
+    outcome = bench(prepare(request(squeezenet)), entry, store)
+    assert isinstance(outcome.error, RunFailedError)
+    assert "Out of memory" in outcome.error.what
+    monkeypatch.undo()
+    report = bench(prepare(request(squeezenet)), entry, store).report
+    job = Context.from_json(store.documents(report.run)[1]).job
+    assert job.memory_limit_bytes > 100 << 20
 
 
 def test_what_is_on_the_device_is_not_sent_again(entry, store, squeezenet, hook):

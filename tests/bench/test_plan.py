@@ -13,10 +13,11 @@ from argus_edge.bench.plan import (
     duration_text,
     estimate_s,
     make_job,
+    memory_limit,
     new_run_id,
 )
 from argus_edge.errors import UsageError
-from argus_edge.schema.agent import Warmup
+from argus_edge.schema.agent import DeviceFacts, Warmup
 
 MODEL = ResolvedModel(
     "clip", None, tuple(BenchComponent(name=name, format="onnx", model=None) for name in ("image", "text"))
@@ -62,6 +63,12 @@ def test_the_estimate_knows_that_large_models_go_past_their_window():
 
 def test_the_wall_limit_leaves_room():
     assert job().wall_limit_s > 10 * estimate_s(MODEL, job())
+
+
+def test_a_run_may_have_what_is_free_and_little_more():
+    facts = DeviceFacts(wire=1, arch="aarch64", python="3.6.9", memory_available_bytes=3000, memory_total_bytes=4000)
+    assert memory_limit(facts) == 3400
+    assert memory_limit(facts.model_copy(update={"memory_available_bytes": None})) is None
 
 
 def test_a_run_id_says_when_what_and_where():

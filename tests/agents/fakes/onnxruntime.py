@@ -1,6 +1,7 @@
 """A runtime that misbehaves. FAKE_FAULT is "<what>-<where>"; where is import, load or run (after a few good calls)."""
 
 import ctypes
+import mmap
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import time
 
 __version__ = "0.0-fake"
 GOOD_CALLS = 30
+kept = []
 FAULT, _, WHERE = os.environ.get("FAKE_FAULT", "").partition("-")
 
 
@@ -31,6 +33,11 @@ def misbehave(where):
         hoard = []
         while True:
             hoard.append(bytearray(b"x") * (8 << 20))
+    elif FAULT == "mapped":
+        file = open(os.environ["FAKE_MAPPED"], "rb")  # noqa: SIM115 (stays mapped)
+        kept.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        for offset in range(0, len(kept[0]), mmap.PAGESIZE):
+            kept[0][offset]
     elif FAULT == "memoryerror":
         raise MemoryError
     elif FAULT == "enospc":
