@@ -67,6 +67,8 @@ class Context:
         What the report is made from.
     notes
         For the reader.
+    energy
+        A pass for energy is to follow.
     """
 
     run: str
@@ -78,6 +80,7 @@ class Context:
     components: Mapping[str, ComponentContext]
     sources: Sequence[Source] = ()
     notes: Sequence[str] = ()
+    energy: bool = False
 
     def to_json(self) -> str:
         """Return the context as JSON."""

@@ -147,18 +147,7 @@ def bench(
             store.set_state(context.run, _state_after(error), error=error.what)
             raise
         outcome = conclude(link, client.agent, context, store, told, meter)
-        if options.energy and outcome.error is None:
-            try:
-                report = measure_energy(link, client.agent, context, outcome.report, told)
-            except KeyboardInterrupt:
-                raise InterruptedRunError(
-                    "Interrupted in the pass for energy; the report without it is kept.",
-                    where=link.transport.description,
-                    next_step=f"argus-edge runs show {context.run}",
-                ) from None
-            store.finish(context.run, report, state="done")
-            return Outcome(report)
-        return outcome
+        return _with_energy(link, client.agent, context, outcome, store, told)
     finally:
         told.quiet()
         link.close()
@@ -193,7 +182,8 @@ def resume(
         except KeyboardInterrupt:
             told.quiet()
             raise _interrupted(link, client.agent, record.id, store, told) from None
-        return conclude(link, client.agent, context, store, told, meter)
+        outcome = conclude(link, client.agent, context, store, told, meter)
+        return _with_energy(link, client.agent, context, outcome, store, told)
     finally:
         told.quiet()
         link.close()
@@ -213,6 +203,22 @@ def check_known(client: AgentClient, record: Record, store: Store, context: Cont
     began = "It never began" if record.state == "starting" else "It never began, or was cleared there"
     again = f"run it again: {context.setup.command}" if context.setup.command else "run it again"
     raise RunFailedError(f"The device has no such run. {began}.", where=record.id, next_step=again)
+
+
+def _with_energy(link: Link, agent: str, context: Context, outcome: Outcome, store: Store, told: Listener) -> Outcome:
+    """Return the outcome of a good run with the energies of a pass of its own, where one was asked for."""
+    if not context.energy or outcome.error is not None:
+        return outcome
+    try:
+        report = measure_energy(link, agent, context, outcome.report, told)
+    except KeyboardInterrupt:
+        raise InterruptedRunError(
+            "Interrupted in the pass for energy; the report without it is kept.",
+            where=link.transport.description,
+            next_step=f"argus-edge runs show {context.run}",
+        ) from None
+    store.finish(context.run, report, state="done")
+    return Outcome(report)
 
 
 def _state_after(error: ArgusError) -> str:
@@ -249,13 +255,13 @@ def _context(
         sensors=sensors,
         whole=prepared.whole,
         served=prepared.served,
+        memory_limit_bytes=memory_limit(facts),
     )
     total = _macs(prepared)
     notes = [*model.notes, *warnings]
     if entry.container:
         notes.append(f"The agent ran in a container of the image {entry.container}.")
     for name, inputs in prepared.inputs.items():
-        memory_limit_bytes=memory_limit(facts),
         notes += [*inputs.notes, *prepared.components[name].cost.notes]
     if prepared.whole is not None:
         notes += [note for note in prepared.components[END_TO_END].cost.notes if note not in notes]
@@ -286,6 +292,7 @@ def _context(
         components=prepared.components,
         sources=[Source(name=model.name, sha256=model.sha256)],
         notes=notes,
+        energy=options.energy,
     )
 
 

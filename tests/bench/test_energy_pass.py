@@ -1,16 +1,19 @@
 """The pass for energy: power that only a disturbing tool tells, from a Raspberry Pi 5's recorded answer."""
 
+import os
+import signal
 import stat
 
 import pytest
 
-from argus_edge.bench.drive import bench
+from argus_edge.bench.drive import bench, resume
 from argus_edge.bench.energy_pass import energy_job
 from argus_edge.bench.options import Options, scenario_of
 from argus_edge.bench.plan import Placed, make_job
 from argus_edge.bench.prepare import prepare
 from argus_edge.bench.request import Request
 from argus_edge.devices.agent_client import AgentClient
+from argus_edge.errors import InterruptedRunError
 from argus_edge.schema.agent import SensorFact, Warmup
 
 ADC = """#!/bin/sh
@@ -56,6 +59,18 @@ def test_a_device_without_such_a_sensor_is_told(entry, store):
     outcome = bench(null(), entry, store)
     assert outcome.report.measurements[0].energy is None
     assert any("no pass for energy" in note for note in outcome.report.notes)
+
+
+def test_a_run_that_is_come_back_to_has_its_energy_too(entry, store, pi, hook, monkeypatch):
+    listener = hook(lambda event: event.event == "started", lambda: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(AgentClient, "stop", lambda client, run: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(InterruptedRunError):
+        bench(null(system_root=pi, sample_period_s=0.2), entry, store, listener=listener)
+    (record,) = store.list()
+    assert record.state == "detached"
+    outcome = resume(record, store)
+    assert outcome.report.measurements[0].energy.mean_w == pytest.approx(3.0)
+    assert store.report(record.id) == outcome.report
 
 
 def test_the_job_of_the_pass():
