@@ -117,10 +117,12 @@ def run_window(call, spec, scenario, latencies, control, place, runtime):
     capacity = max(MIN_CAPACITY, CAPACITY_MARGIN * expected)
     if spec["max_calls"]:
         capacity = min(capacity, spec["max_calls"])
-    capacity = min(capacity, max_capacity(scenario.COLUMNS + runtime.marks))
+    # Moments within a call say nothing of a query that is several calls.
+    marks = runtime.marks if scenarios.calls_per_record(scenario, spec) == 1 else 0
+    capacity = min(capacity, max_capacity(scenario.COLUMNS + marks))
     batch = scenario.samples_per_call(spec)
     peak = memory.peak()
-    writer = SampleWriter(place[0], place[1], capacity, scenario.COLUMNS, batch, runtime.marks)
+    writer = SampleWriter(place[0], place[1], capacity, scenario.COLUMNS, batch, marks)
     control.tell(ready=True, ours=runtime.processes())
     control.wait()
     control.enter("steady", total_s=spec["duration_s"])
@@ -129,7 +131,8 @@ def run_window(call, spec, scenario, latencies, control, place, runtime):
         call()
         if time.perf_counter() - begin > REWARM_S:
             break
-    runtime.record(writer.marks)
+    if marks:
+        runtime.record(writer.marks)
     before = usage()
     figures = scenario.run(call, spec, writer)
     after = usage()

@@ -6,7 +6,8 @@ A scenario's module has
 - ``samples_per_call(spec)``: how many samples one recorded call stands for;
 - ``calls_expected(spec, call_s)``: about how many calls a window will record, if one takes ``call_s`` seconds;
 - ``run(call, spec, writer)``: the timed window; returns figures of ``PartResult`` (``stopped_by`` and its own);
-- optionally ``prepare(call, spec, latencies, tell)``: finds out what the window needs, and completes ``spec``.
+- optionally ``prepare(call, spec, latencies, tell)``: finds out what the window needs, and completes ``spec``;
+- optionally ``calls_per_query(spec)``: how many calls of the model are recorded as one.
 
 ``spec`` is the job's scenario with its defaults filled in.
 """
@@ -45,3 +46,8 @@ def complete(spec):
 def load(name):
     """Return a scenario's module."""
     return import_module("." + MODULES[name], __name__)
+
+
+def calls_per_record(scenario, spec):
+    """Return how many calls of the model are recorded as one."""
+    return scenario.calls_per_query(spec) if hasattr(scenario, "calls_per_query") else 1

@@ -133,7 +133,7 @@ def _measurement(
             held_qps=part.server.get("qps") if part.server.get("held") else None,
         )
     steps, generation = [], None
-    if samples is not None and figures is not None and asked.pipeline is not None:
+    if samples is not None and figures is not None and asked.pipeline is not None and calls_per_query(asked) == 1:
         how, names = asked.pipeline.generation, encoders(asked.pipeline)
         steps = step_figures(samples, names, how.output_tokens if how else 0, figures.window_s)
         generation = generation_of(
@@ -167,7 +167,7 @@ def _measurement(
         repeat=part.repeat,
         state=part.state,
         error=part.error,
-        unit_of_work=known.unit or unit_of_work(asked),
+        unit_of_work=unit_of_work(asked, known.unit),
         runtime=part.runtime,
         runtime_version=part.runtime_version,
         provider_requested=part.provider_requested,
@@ -220,11 +220,20 @@ def _samples(part: PartResult, files: Mapping[str, Path]) -> Samples | None:
     return samples if len(samples) else None
 
 
-def unit_of_work(part: Part) -> str:
-    """Return what one sample of a part is; equal across a comparison."""
+def calls_per_query(part: Part) -> int:
+    """Return how many calls of the model are timed as one: several serve a query of several streams."""
+    if part.scenario.name != "multi-stream":
+        return 1
+    return -(-part.scenario.streams // part.scenario.batch)
+
+
+def unit_of_work(part: Part, unit: str | None = None) -> str:
+    """Return what one sample of a part is, where a call does ``unit``; equal across a comparison."""
     if part.scenario.name == "multi-stream":
-        return f"one query of {part.scenario.streams} samples, one after the other"
-    return f"one call, batch {part.scenario.batch}"
+        return f"one query of {part.scenario.streams} samples, one after the other" + (
+            f"; each call: {unit}" if unit else ""
+        )
+    return unit or f"one call, batch {part.scenario.batch}"
 
 
 def _throttle_temperature(profile: Profile) -> float | None:
@@ -267,8 +276,7 @@ def _roofline(
 ) -> Roofline | None:
     if part.runtime in ("null", "server") or figures is None:
         return None
-    # A query of several streams is that many calls; a batch is in the count already.
-    calls = asked.scenario.streams if asked.scenario.name == "multi-stream" else 1
+    calls = calls_per_query(asked)  # a batch is in the count of a call already
     provider = next((name for name in part.providers_used if name in GPU_PROVIDERS), "cpu")
     clocks = sorted(value for _, value in seen.values("clock_khz"))
     return roofline(

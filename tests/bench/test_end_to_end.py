@@ -78,6 +78,18 @@ def test_the_whole_runs_in_every_scenario(entry, store, retrieval, scenario, mor
     assert whole.steps[0].samples.count == whole.figures.count
 
 
+def test_a_query_of_several_samples_runs_the_whole_several_times(entry, store, retrieval):
+    made = prepared(retrieval, scenario="multi-stream", streams=3, batch=2)
+    whole = whole_of(bench(made, entry, store).report)
+    assert whole.state == "done"
+    assert whole.unit_of_work.startswith("one query of 3 samples, one after the other; each call: one image plus")
+    # Two calls of two, and moments within a call are none of the query's.
+    assert whole.batch == 4
+    assert whole.steps == []
+    once = whole_of(bench(prepared(retrieval, batch=2), entry, store).report)
+    assert whole.roofline.macs == 2 * once.roofline.macs
+
+
 def test_text_is_written(entry, store, answering):
     report = bench(prepared(answering, output_tokens=5, runs=2), entry, store).report
     first, second = (each for each in report.measurements if each.component == END_TO_END)
