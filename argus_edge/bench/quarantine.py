@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from argus_edge.devices.inventory import Inventory
 from argus_edge.errors import ArgusError, BoardFailedError, DeviceError, DeviceUnreachableError
 from argus_edge.schema.device import DeviceEntry
@@ -35,7 +37,8 @@ class Quarantine:
             raise DeviceError(
                 f"{entry.name} is in quarantine: it failed {known.failures} times in a row.",
                 where=entry.host,
-                next_step=f"argus-edge device doctor {entry.name}   (releases it when all is well)",
+                next_step=f"argus-edge device doctor {entry.name}{self._inventory.option}   "
+                "(releases it when all is well)",
             )
 
     def count(self, entry: DeviceEntry, error: ArgusError | None) -> str | None:
@@ -52,22 +55,21 @@ class Quarantine:
         known = self._inventory.entries.get(entry.name)
         if known is None or known.host != entry.host:
             return None
-        if error is None:
-            if known.failures:
-                self._change(entry, failures=0)
+        bad = isinstance(error, DeviceUnreachableError | BoardFailedError)
+        if not bad and (error is not None or not known.failures):
             return None
-        if not isinstance(error, DeviceUnreachableError | BoardFailedError):
-            return None
-        failures = known.failures + 1
-        note = self._change(entry, failures=failures, quarantined=failures >= LIMIT)
-        if note is None and failures >= LIMIT:
-            return f"{entry.name} failed {failures} times in a row and is left out from now on (quarantine)"
-        return note
-
-    def _change(self, entry: DeviceEntry, *, failures: int, quarantined: bool = False) -> str | None:
-        """Write it down; a file that cannot be written costs the count, not the bench."""
         try:
-            self._inventory.change(entry.name, failures=failures, quarantined=quarantined)
-        except ArgusError as error:
-            return f"the failures of {entry.name} are not counted: {error.what}"
-        return None
+            now = self._inventory.update(entry.name, _one_more if bad else _forgotten)
+        except ArgusError as fault:  # costs the count, not the bench
+            return f"the failures of {entry.name} are not counted: {fault.what}"
+        if not now.quarantined:
+            return None
+        return f"{entry.name} failed {now.failures} times in a row and is left out from now on (quarantine)"
+
+
+def _one_more(known: DeviceEntry) -> dict[str, Any]:
+    return {"failures": known.failures + 1, "quarantined": known.failures + 1 >= LIMIT}
+
+
+def _forgotten(known: DeviceEntry) -> dict[str, Any]:
+    return {"failures": 0, "quarantined": False}

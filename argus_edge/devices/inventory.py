@@ -7,7 +7,7 @@ import difflib
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -134,11 +134,21 @@ class Inventory:
         UsageError
             There is no such entry, or a field does not hold.
         """
+        return self.update(name, lambda _: fields)
+
+    def update(self, name: str, fields: Callable[[DeviceEntry], dict[str, Any]]) -> DeviceEntry:
+        """As :meth:`change`, with fields that depend on the entry as it stands in the file now."""
         with self._changing():
             if name not in self.entries:
                 raise unknown_device(name, list(self.entries), self.path)
-            self.entries[name] = make_entry(name, fields, self.entries[name])
+            known = self.entries[name]
+            self.entries[name] = make_entry(name, fields(known), known)
         return self.entries[name]
+
+    @property
+    def option(self) -> str:
+        """What a command needs to mean this inventory, with a blank before it."""
+        return option_of(self.path)
 
     def remove(self, name: str) -> DeviceEntry:
         """Remove an entry, write the file, and return the entry."""
@@ -228,14 +238,19 @@ def entry_name(host: str) -> str:
     return name.strip("-.")[:64] or "device"
 
 
+def option_of(path: Path) -> str:
+    """Return `` --inventory FILE`` for a command that is to mean this inventory, nothing for the user's own."""
+    return "" if path == config_folder() / FILE else f" --inventory {shlex.quote(str(path))}"
+
+
 def unknown_device(name: str, known: list[str], path: Path) -> UsageError:
     """Return the error for a name that the inventory lacks, with the exact command that adds it."""
     shown = clean(name, limit=64)
     close = difflib.get_close_matches(name, [*known, LOCAL], n=1)
     guess = shlex.quote(entry_name(shown))
-    other = "" if path == config_folder() / FILE else f" --inventory {shlex.quote(str(path))}"
     return UsageError(
         f"There is no device {shown!r} in the inventory" + (f"; did you mean {close[0]!r}?" if close else "."),
         where=str(path),
-        next_step=f"argus-edge device add {guess} --host USER@HOST{other}   (add --profile pi5 or another one)",
+        next_step=f"argus-edge device add {guess} --host USER@HOST{option_of(path)}   "
+        "(add --profile pi5 or another one)",
     )

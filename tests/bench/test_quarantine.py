@@ -72,3 +72,17 @@ def test_an_inventory_that_cannot_be_written_costs_the_count_only(inventory, tmp
     inventory.path.unlink()
     inventory.path.mkdir()
     assert "not counted" in quarantine.count(PI, DeviceUnreachableError("off"))
+
+
+def test_several_commands_count_together(inventory):
+    here, there = Quarantine(inventory), Quarantine(Inventory(inventory.path))
+    off = DeviceUnreachableError("off")
+    assert [here.count(PI, off), there.count(PI, off)] == [None, None]
+    assert "3 times in a row" in here.count(PI, off)
+
+
+def test_the_command_that_releases_it_names_another_inventory(inventory):
+    inventory.change("pi5", quarantined=True, failures=LIMIT)
+    with pytest.raises(DeviceError) as caught:
+        Quarantine(inventory).check(PI)
+    assert f"argus-edge device doctor pi5 --inventory {inventory.path}" in caught.value.next_step
