@@ -131,6 +131,12 @@ def bench(
         tasks = [come_back_task(means.store.find(resumed), means)]
     else:
         if devices is None and tag is None:
+            if resumed is not None and not models:
+                raise UsageError(
+                    "Come back to what?",
+                    next_step="--resume RUN, one of `argus-edge runs list`; or the whole command that was left, "
+                    "with --resume at its end",
+                )
             raise UsageError("Which device?", next_step="--device local is this machine; argus-edge device list")
         boards = Inventory(inventory, existing=True)
         entries = boards.select("all" if devices is None else devices, tag=tag)
