@@ -87,7 +87,7 @@ def add(
     else:
         inventory.add(make_entry(name, named))
     click.echo(f"{'changed' if known else 'added'} {name} in {inventory.path}")
-    say(f"next: argus-edge device doctor {name}")
+    say(f"next: argus-edge device doctor {name}{inventory.option}")
 
 
 def _words(command: str) -> list[str]:
@@ -133,7 +133,7 @@ def list_(tag: str | None, inventory_path: str | None, json_path: str | None) ->
         ]
         _table(["NAME", "PROFILE", "ADDRESS", "TAGS", ""], rows)
         if not inventory.entries:
-            say("no boards yet: argus-edge device add NAME --host USER@HOST")
+            say(f"no boards yet: argus-edge device add NAME --host USER@HOST{inventory.option}")
 
 
 @device.command()
@@ -255,7 +255,10 @@ def doctor(ctx: click.Context, names: str, inventory_path: str | None, json_path
             inventory.change(entry.name, quarantined=False, failures=0)
             say(f"{entry.name} is released from quarantine")
         if any(item.runnable for item in diagnoses):
-            say(f"next: argus-edge device setup {entry.name}   (runs the commands above, asking before each)")
+            say(
+                f"next: argus-edge device setup {entry.name}{inventory.option}   "
+                "(runs the commands above, asking before each)"
+            )
     if json_path:
         emit_json(json.dumps(reports if len(reports) > 1 else reports[0], indent=1), json_path)
     ctx.exit(worst)

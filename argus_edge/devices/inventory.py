@@ -114,7 +114,8 @@ class Inventory:
             raise UsageError(f"The name {entry.name!r} is reserved.", next_step="choose another name")
         if entry.host is None:
             raise UsageError(
-                "A device needs an address.", next_step=f"argus-edge device add {entry.name} --host USER@HOST"
+                "A device needs an address.",
+                next_step=f"argus-edge device add {entry.name} --host USER@HOST{self.option}",
             )
         parse_address(entry.host)
         with self._changing():
@@ -184,7 +185,7 @@ class Inventory:
         """
         if not names.replace(",", "").strip():
             # A script's variable that is not set: every board is the last thing that was meant.
-            raise UsageError("No device is named.", next_step="name one, or all: argus-edge device list")
+            raise UsageError("No device is named.", next_step=f"name one, or all: argus-edge device list{self.option}")
         if names == "all":
             chosen = list(self.entries.values())
         else:
@@ -195,7 +196,8 @@ class Inventory:
             raise UsageError(
                 "No device is left to use." if self.entries else "There is no device in the inventory.",
                 where=str(self.path),
-                next_step="argus-edge device list" if self.entries else "argus-edge device add NAME --host USER@HOST",
+                next_step=("argus-edge device list" if self.entries else "argus-edge device add NAME --host USER@HOST")
+                + self.option,
             )
         return chosen
 

@@ -75,6 +75,8 @@ def test_what_is_wrong_is_said_with_the_next_step(command):
     none = str(command.home / "none.yaml")
     for verb in (["list"], ["show", "x"], ["remove", "x"], ["probe", "x"], ["doctor", "x"], ["power-cycle", "x"]):
         assert "no such inventory" in command(*verb, "--inventory", none, code=2).stderr
+    assert f"doctor x --inventory {none}" in command("add", "x", "--host", "h", "--inventory", none).stderr
+    assert "argus-edge device list --inventory" in command("probe", ",", "--inventory", none, code=2).stderr
     assert "reserved" in command("add", "local", "--host", "h", code=2).stderr
 
 
