@@ -304,6 +304,8 @@ def _bench(plan: Plan, label: str, bundle: str, made_by: Step | None, device: st
         argv += ["--duration", plan.duration]
     if plan.threads is not None:
         argv += ["--threads", str(plan.threads)]
+    # What holds the board may be the run that this plan, killed outright, has left there.
+    argv.append("--wait")
     return Step(
         f"bench {label} on {device}, {scenario}", tuple(argv), output, _after(made_by), reads=_given(bundle, made_by)
     )

@@ -157,6 +157,12 @@ def test_with_random_weights_nothing_is_evaluated(tmp_path: Path) -> None:
     assert all("--random-weights" in step.argv for step in steps if step.argv[0] == "export")
 
 
+def test_a_bench_waits_for_what_a_killed_plan_left_on_the_board(tmp_path: Path) -> None:
+    benches = [step.argv for step in steps_of(plan(tmp_path)) if step.argv[0] == "bench"]
+    assert benches
+    assert all(argv[-1] == "--wait" for argv in benches), "the last word, since it would take the next as its value"
+
+
 def test_a_bundle_is_not_exported_again(tmp_path: Path) -> None:
     (tmp_path / "clip-int8").mkdir()
     (tmp_path / "clip-int8" / "manifest.json").write_text("{}")
