@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ from argus_edge.devices.connect import connect
 from argus_edge.devices.deploy import deploy_agent
 from argus_edge.devices.probing import profile_note, profile_of
 from argus_edge.devices.transport import Transport
-from argus_edge.errors import ArgusError, DeviceUnreachableError, InterruptedRunError, RunFailedError
+from argus_edge.errors import ArgusError, DeviceUnreachableError, InputError, InterruptedRunError, RunFailedError
 from argus_edge.schema.agent import DeviceFacts
 from argus_edge.schema.base import Source
 from argus_edge.schema.bench import BenchReport, Setup
@@ -327,7 +328,7 @@ def conclude(
         with tempfile.TemporaryDirectory(prefix="argus-edge-") as folder:
             files = fetch(link, context.run, Path(folder), told)
             result = read_result(files, context.run)
-            report = make_report(context, result, files, meter() if meter else None)
+            report = make_report(context, result, files, _log_of(meter, context.run) if meter else None)
             error = failure(result, files, context, link.transport.description)
     except RunFailedError:
         record = store.find(context.run)
@@ -343,6 +344,19 @@ def conclude(
     store.finish(context.run, report, state=result.state, error=str(error.what) if error else None)
     clear(link, agent, context.run, told)
     return Outcome(report, error)
+
+
+def _log_of(meter: Callable[[], Meter], run: str) -> Meter:
+    """Return an external meter's log; where it cannot be read any more, the run is left where it is."""
+    try:
+        return meter()
+    except ArgusError as error:
+        where = shlex.quote(error.where) if error.where else "FILE"
+        raise InputError(
+            f"{error.what} The run {run} has ended, and what it measured is kept on the device.",
+            where=error.where,
+            next_step=f"mend the log, then {come_back(run)} --meter {where}; or leave it out",
+        ) from error
 
 
 def clear(link: Link, agent: str, run: str, told: Listener) -> None:

@@ -23,6 +23,8 @@ POWER_COLUMNS = ("power_w", "power", "watts", "watt", "w")
 MILLI_COLUMNS = ("power_mw", "mw", "milliwatts")
 # Idle power is the mean over so many seconds before the run was started.
 METER_IDLE_S = 10.0
+# The year 5138; a larger number counts parts of a second.
+LAST_EPOCH = 1e11
 
 
 def energy(part: PartResult, series: Sequence[SeriesPoint], *, window_s: float, inferences: int) -> Energy | None:
@@ -148,7 +150,17 @@ def read_meter(path: Path) -> Meter:
         No such columns, or a line that cannot be read.
     """
     text = read_file(path, limit=MAX_METER_BYTES).decode("utf-8-sig", "replace")
-    rows = csv.reader(text.splitlines(), delimiter=";" if text.partition("\n")[0].count(";") else ",")
+    try:
+        return _read_meter(path, text)
+    except csv.Error as error:
+        raise InputError(f"The meter's log is no CSV: {error}.", where=str(path)) from error
+
+
+def _read_meter(path: Path, text: str) -> Meter:
+    lines = text.splitlines()
+    if len(lines) > 1 and not text.endswith(("\n", "\r")):
+        lines.pop()  # the meter is still writing it
+    rows = csv.reader(lines, delimiter=";" if text.partition("\n")[0].count(";") else ",")
     header = [name.strip().lower() for name in next(rows, [])]
     time_column = next((header.index(name) for name in TIME_COLUMNS if name in header), None)
     named = next((name for name in (*POWER_COLUMNS, *MILLI_COLUMNS) if name in header), None)
@@ -166,7 +178,7 @@ def read_meter(path: Path) -> Meter:
             continue
         try:
             reading = (_epoch(row[time_column]), float(row[power_column]) * factor)
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, OverflowError) as error:
             raise InputError(
                 f"Line {rows.line_num} of the meter's log cannot be read: {','.join(row)[:100]!r}.", where=str(path)
             ) from error
@@ -181,7 +193,10 @@ def _epoch(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-        return moment.timestamp()
-    # Loggers write milliseconds as often as seconds.
-    return value / 1e3 if value > 1e11 else value
+        value = datetime.fromisoformat(text.strip().replace("Z", "+00:00")).timestamp()
+    # Loggers write milliseconds as often as seconds, some micro- or nanoseconds.
+    for _ in range(3):
+        value = value / 1e3 if value > LAST_EPOCH else value
+    if not 0 <= value <= LAST_EPOCH:
+        raise ValueError(text)
+    return value

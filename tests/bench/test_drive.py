@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 from argus_edge.bench import drive, elsewhere, placing
 from argus_edge.bench.context import Context
 from argus_edge.bench.drive import bench, resume
+from argus_edge.bench.energy import read_meter
 from argus_edge.bench.inputs import PreparedInputs
 from argus_edge.bench.options import Options, scenario_of
 from argus_edge.bench.percentiles import nearest_rank
@@ -19,7 +20,7 @@ from argus_edge.bench.prepare import prepare
 from argus_edge.bench.request import Request
 from argus_edge.bench.samples import decode
 from argus_edge.devices.agent_client import AgentClient
-from argus_edge.errors import DeviceBusyError, InterruptedRunError, MisfitError, RunFailedError
+from argus_edge.errors import DeviceBusyError, InputError, InterruptedRunError, MisfitError, RunFailedError
 from argus_edge.schema.agent import Warmup
 
 
@@ -95,6 +96,19 @@ def test_a_model_that_fills_the_devices_memory_is_ended(entry, store, squeezenet
     report = bench(prepare(request(squeezenet)), entry, store).report
     job = Context.from_json(store.documents(report.run)[1]).job
     assert job.memory_limit_bytes > 100 << 20
+
+
+def test_a_meters_log_that_broke_meanwhile_loses_nothing(entry, store, tmp_path):
+    log = tmp_path / "my meter.csv"
+    log.write_text("time,power_w\n1,x\n")
+    with pytest.raises(InputError) as caught:
+        bench(null(), entry, store, meter=lambda: read_meter(log))
+    (record,) = store.list()
+    assert f"--resume {record.id} --meter '{log}'" in caught.value.next_step
+    log.write_text("time,power_w\n1,2\n")
+    report = resume(record, store, meter=lambda: read_meter(log)).report
+    assert "my meter.csv" in report.measurements[0].energy.source
+    assert store.find(record.id).has_report
 
 
 def test_what_is_on_the_device_is_not_sent_again(entry, store, squeezenet, hook):

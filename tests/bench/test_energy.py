@@ -65,6 +65,7 @@ def test_no_sensor_no_energy():
         "timestamp;mW\n995000000000;2000\n1000000000000;4000\n1005000000000;4000\n1010000000000;4000\n",
         "date,voltage,watts\n1970-01-01T00:16:35Z,5,2\n1970-01-01T00:16:40Z,5,4\n1970-01-01T00:16:45Z,5,4\n"
         "1970-01-01T00:16:50Z,5,4\n",
+        "time,power_w\n995,2\n1000,4\n1005,4\n1010,4\n1020,1",  # still being written
     ],
 )
 def test_a_meters_log(tmp_path, text):
@@ -89,7 +90,26 @@ def test_a_meter_whose_clock_does_not_agree(tmp_path):
     assert "clocks" in found.reason
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "time,power\n1,x\n", "time,power\n1\n", "time,power\n1,nan\n"])
+STRANGE = [
+    "time,power\n1e300,1\n",
+    "time,power\n-1e18,1\n",
+    "time,power\nnan,1\n",
+    "time,power\n0001-01-01T00:00:00,1\n",
+    f"time,power\n1,{'x' * 200_000}\n",
+]
+
+
+@pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
+def test_the_epoch_in_parts_of_a_second(tmp_path, unit):
+    path = tmp_path / "meter.csv"
+    path.write_text("time,power\n" + "".join(f"{1_796_000_000 * unit + second * unit},4\n" for second in range(3)))
+    assert read_meter(path).t == pytest.approx([1_796_000_000, 1_796_000_001, 1_796_000_002], abs=1e-3, rel=0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a,b\n1,2\n", "time,power\n1,x\n", "time,power\n1\n", "time,power\n1,nan\n", "time,power\n1,inf\n", *STRANGE],
+)
 def test_logs_that_cannot_be_used(tmp_path, text):
     path = tmp_path / "meter.csv"
     path.write_text(text)
