@@ -143,7 +143,7 @@ def until_decided(
             return Decision(
                 looks,
                 f"the time is up: a run with a window of {needed:.0f} s takes about "
-                f"{took + (needed - duration) * windows:.0f} s, and {left:.0f} s are left of {most_s:.0f} s "
+                f"{took + (needed - duration) * windows:.0f} s, and {max(0.0, left):.0f} s are left of {most_s:.0f} s "
                 "(--max-duration)",
             )
         duration = round(min(needed, longest), 1)

@@ -121,6 +121,11 @@ def bench(
 
     check_writable(out, json_path)
     read = meter_reader(meter)
+    if resumed is not None and budget is not None:
+        raise UsageError(
+            "--until-decided makes runs of its own.",
+            next_step="leave out --resume; or come back to the run first, then argus-edge validate",
+        )
     if resumed:
         if models or devices is not None or tag is not None:
             raise UsageError(

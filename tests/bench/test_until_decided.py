@@ -94,6 +94,7 @@ def test_no_look_is_begun_that_the_time_does_not_allow() -> None:
     assert decision.last.verdict.outcome == "unknown"
     assert "time is up" in decision.why
     assert board.now <= 60
+    assert "and 0 s are left of 1 s" in decide(Board(seed=1), 1.03 * TRUE_P95_MS, most_s=1).why
 
 
 def test_a_run_that_is_not_valid_is_measured_again_at_its_length() -> None:

@@ -89,6 +89,7 @@ def test_help_is_fast_to_import():
         (("--device", "local", "--meter", "text.onnx"), 2, ["time,power_w"]),
         (("--device", "local", "--batch", "2"), 2, ["--batch asks for 2"]),
         (("--resume", "nothing"), 2, ["no run", "runs list"]),
+        (("--resume", "x", "--until-decided", "b.yaml"), 2, ["runs of its own", "leave out --resume"]),
         (("--resume",), 2, ["Come back to what", "--resume RUN", "runs list"]),
         (("--resume", "x", "--device", "local"), 2, ["--resume RUN takes no", "put --resume at its end"]),
         (("--device", "local", "--out", "/proc/none/report.json"), 7, ["Cannot write", "/proc/none"]),
