@@ -21,6 +21,7 @@ from argus_edge.schema.base import Artifact
 A = TypeVar("A", bound=Artifact)
 
 MAX_ARTIFACT_BYTES = 1 << 30
+_PIECE_BYTES = 1 << 20
 
 _NO_SUCH_PLACE = (
     errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EBUSY, errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG,
@@ -187,11 +188,16 @@ def read_file(path: Path | str, *, limit: int = MAX_ARTIFACT_BYTES) -> bytes:
     """Return a file's bytes, with an :class:`InputError` where it is missing, unreadable or too large."""
     source = Path(path)
     try:
-        if source.stat().st_size > limit:
-            raise InputError(f"The file is larger than {limit} bytes.", where=str(source))
-        return source.read_bytes()
+        with open(source, "rb") as file:
+            content = bytearray()
+            # In pieces: a device or a pipe has no size, and need not end.
+            while piece := file.read(_PIECE_BYTES):
+                content += piece
+                if len(content) > limit:
+                    raise InputError(f"The file is larger than {limit} bytes.", where=str(source))
     except OSError as error:
         raise InputError(f"Cannot read the file: {error.strerror}.", where=str(source)) from error
+    return bytes(content)
 
 
 def read_artifact(path: Path | str, kind: type[A]) -> A:

@@ -11,7 +11,15 @@ from typing import Any, ClassVar
 
 import pytest
 
-from argus_edge.artifacts import atomic_open, is_stream, parse_artifact, read_artifact, write_artifact, write_text
+from argus_edge.artifacts import (
+    atomic_open,
+    is_stream,
+    parse_artifact,
+    read_artifact,
+    read_file,
+    write_artifact,
+    write_text,
+)
 from argus_edge.errors import HostError, InputError
 from argus_edge.schema.base import Artifact
 
@@ -117,3 +125,8 @@ def test_what_is_written_to_as_it_is(tmp_path: Path) -> None:
     files = [tmp_path, tmp_path / "none", "/dev/shm", "/dev/shm/none.json", "none.json"]
     assert [is_stream(path) for path in streams] == [True] * 5
     assert [is_stream(path) for path in files] == [False] * 5
+
+
+def test_a_file_that_never_ends_is_not_read_to_its_end():
+    with pytest.raises(InputError, match="larger than 1000 bytes"):
+        read_file("/dev/zero", limit=1000)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from argus_edge.cli.numbers import Finite, Seconds
 from argus_edge.cli.output import emit_json, json_option, report_path, say
@@ -25,6 +26,8 @@ SCENARIOS = ("single-stream", "multi-stream", "offline", "server", "paced", "soa
 
 # Calls, samples or tokens beyond this are a slip, and would hold a board for days.
 MOST = 1_000_000
+# What `--resume RUN` takes beside it; all else was settled when the run began.
+WITH_A_RUN = {"resumed", "meter", "inventory", "strict", "out", "json_path"}
 
 
 @click.command(context_settings={"show_default": True})
@@ -127,9 +130,9 @@ def bench(
             next_step="leave out --resume; or come back to the run first, then argus-edge validate",
         )
     if resumed:
-        if models or devices is not None or tag is not None:
+        if others := given_options(besides=WITH_A_RUN):
             raise UsageError(
-                "--resume RUN takes no MODEL and no --device: the run has its own.",
+                f"--resume RUN takes no {', '.join(others)}: the run has its own.",
                 next_step="to finish what a command began, put --resume at its end, without RUN",
             )
         means = Means(Store(), meter=read)
@@ -181,6 +184,16 @@ def bench(
             view.close()
         finish(results, out=out, json_path=json_path, strict=strict)
     return 0
+
+
+def given_options(*, besides: Set[str]) -> list[str]:
+    """Return what stands on the command line, as it is written in the help."""
+    context = click.get_current_context()
+    return [
+        param.opts[0] if isinstance(param, click.Option) else "MODEL"
+        for param in context.command.params
+        if param.name not in besides and context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+    ]
 
 
 def finishing() -> str:

@@ -92,6 +92,8 @@ def test_help_is_fast_to_import():
         (("--resume", "x", "--until-decided", "b.yaml"), 2, ["runs of its own", "leave out --resume"]),
         (("--resume",), 2, ["Come back to what", "--resume RUN", "runs list"]),
         (("--resume", "x", "--device", "local"), 2, ["--resume RUN takes no", "put --resume at its end"]),
+        (("m.onnx", "--resume", "x"), 2, ["--resume RUN takes no MODEL: the run has its own"]),
+        (("--resume", "x", "--duration", "9", "--label", "a=b", "--strict"), 2, ["takes no --duration, --label:"]),
         (("--device", "local", "--out", "/proc/none/report.json"), 7, ["Cannot write", "/proc/none"]),
         (("--device", "local", "--runtime", "cuda"), 2, ["onnxruntime"]),
     ],
