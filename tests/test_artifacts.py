@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
+import pkgutil
 import threading
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +23,9 @@ from argus_edge.artifacts import (
     write_text,
 )
 from argus_edge.errors import HostError, InputError
+from argus_edge.registry import Registry
 from argus_edge.schema.base import Artifact
+from argus_edge.schema.registry import ARTIFACTS
 
 
 class Note(Artifact):
@@ -130,3 +134,14 @@ def test_what_is_written_to_as_it_is(tmp_path: Path) -> None:
 def test_a_file_that_never_ends_is_not_read_to_its_end():
     with pytest.raises(InputError, match="larger than 1000 bytes"):
         read_file("/dev/zero", limit=1000)
+
+
+def test_every_artefact_has_a_schema_to_print() -> None:
+    import argus_edge.schema
+
+    for module in pkgutil.iter_modules(argus_edge.schema.__path__):
+        importlib.import_module(f"argus_edge.schema.{module.name}")
+    kinds = {each.KIND for each in Artifact.__subclasses__() if each.__module__.startswith("argus_edge.")}
+    assert kinds == set(ARTIFACTS)
+    for name in ARTIFACTS:
+        assert name == Registry("artefact", ARTIFACTS)[name].KIND

@@ -74,13 +74,14 @@ def _runs(side: Side, reports: Sequence[Found[BenchReport]]) -> tuple[list[_Run]
             continue
         seen.add((report.run, report.created))
         for measurement in report.measurements:
-            causes = [cause.code for cause in measurement.validity.causes]
+            causes = dict.fromkeys(cause.code for cause in measurement.validity.causes)
             if measurement.state != "done" or measurement.validity.valid is False:
                 dropped.append(
                     DroppedRun(
                         side=side,
                         run=report.run,
                         device=report.device.name,
+                        component=measurement.component,
                         cause=", ".join(causes) or measurement.state,
                     )
                 )
@@ -291,7 +292,8 @@ def _warnings(
         if not change.expected and change.fact != "model"
     ]
     seen = {change.fact for change in environment} | {change.fact.removeprefix("label.") for change in environment}
-    warnings += [f"{fact} was meant to vary and did not" for fact in varying if fact not in seen]
+    if both:
+        warnings += [f"{fact} was meant to vary and did not" for fact in varying if fact not in seen]
     blocks = [" / ".join(group) for group, runs in both.items() if not _interleaved(runs)]
     if blocks:
         warnings.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from statistics import fmean
 
 from rich.console import Console
@@ -51,8 +52,11 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
         console.print(table)
     else:
         console.print(Text("Nothing could be compared: no model and device has a valid run on both sides."))
-    for run in comparison.dropped:
-        console.print(Text(f"left out: {run.side} run {run.run} on {run.device}: {run.cause}"))
+    # A report's repeats that were left out for the same cause are one line.
+    dropped = Counter((run.side, run.run, run.device, run.component, run.cause) for run in comparison.dropped)
+    for (side, name, device, component, cause), times in dropped.items():
+        whose = f"{side} run {name} on {device}" + (f", {component}" if component else "")
+        console.print(Text(f"left out: {whose}: {cause}" + (f" ({times} repeats)" if times > 1 else "")))
     for change in comparison.environment:
         if change.expected:
             moved = f"{change.device}: {change.fact}: {change.baseline} -> {change.candidate} (meant to vary)"

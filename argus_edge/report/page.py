@@ -156,7 +156,7 @@ def runs_table(gathered: Gathered) -> Table | None:
         available = facts.memory_total_bytes
         share = measured.memory_headline.bytes / available if measured.memory_headline.bytes and available else None
         memory = format_quantity(measured.memory_headline.bytes, "bytes")
-        causes = ", ".join(cause.code for cause in report.validity.causes)
+        causes = ", ".join(dict.fromkeys(cause.code for cause in report.validity.causes))
         rows.append(
             [
                 text_cell(report.model.name),

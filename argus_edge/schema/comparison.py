@@ -37,6 +37,7 @@ class DroppedRun(Model):
     side: Literal["baseline", "candidate"]
     run: str
     device: str
+    component: str = Field(default="", description="Empty where the whole report was left out.")
     cause: str
 
 

@@ -6,6 +6,8 @@ ARTIFACTS = {
     "eval": "argus_edge.schema.evaluation:EvalReport",
     "score": "argus_edge.schema.score:ScoreReport",
     "verdict": "argus_edge.schema.verdict:Verdict",
+    "comparison": "argus_edge.schema.comparison:Comparison",
+    "sizing": "argus_edge.schema.sizing:Sizing",
     "judge": "argus_edge.schema.judge:JudgeCalibration",
     "judge-evaluation": "argus_edge.schema.judge:JudgeEvaluation",
 }

@@ -17,6 +17,7 @@ from argus_edge.errors import InputError
 from argus_edge.gate import student, welch
 from argus_edge.gate.compare import compare_reports
 from argus_edge.report.comparison_table import print_comparison
+from argus_edge.schema.bench import ValidityCause
 from tests.support.reports import bench
 
 
@@ -147,6 +148,17 @@ def test_a_board_that_the_candidate_lacks_leaves_the_gate_undecided(tmp_path: Pa
     assert code(*swapped, "--fail-on-worse", "5%") == 0, "a board that is new hides nothing"
 
 
+def test_repeats_left_out_for_one_cause_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = bench("m", valid=False)
+    (measured,) = bad.artifact.measurements
+    measured.validity.causes = [ValidityCause(code="contended", detail=name) for name in ("before", "within")]
+    bad.artifact.measurements = [measured, measured.model_copy(update={"repeat": 1})]
+    print_comparison(compare_reports([bad], [bench("m")]))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("left out") == 1
+    assert "end-to-end: contended (2 repeats)" in shown
+
+
 def test_a_side_that_ran_wholly_first_is_warned_about() -> None:
     later = runs(FIVE, 1)
     for each in later:
@@ -170,6 +182,11 @@ def test_what_was_meant_to_vary_and_did_not_is_said() -> None:
         "firmware was meant to vary and did not"
         in compare_reports(runs(FIVE, 0), runs(FIVE, 1), varying=["firmware"]).warnings
     )
+
+
+def test_where_nothing_is_compared_nothing_is_said_of_what_was_meant_to_vary() -> None:
+    warnings = compare_reports([bench("m", valid=False)], [bench("m")], varying=["firmware"]).warnings
+    assert not any("meant to vary" in warning for warning in warnings)
 
 
 def test_boards_are_paired_so_that_a_slow_board_hides_nothing() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from argus_edge.artifacts import read_artifact, write_artifact
 from argus_edge.report.gathered import gather
 from argus_edge.report.markdown import escape, render_markdown
 from argus_edge.report.page import build_page
 from argus_edge.report.spreadsheet import render_csv, safe_cell
+from argus_edge.schema.bench import BenchReport
 from tests.report.conftest import BUDGET, HOSTILE, fill
 
 
@@ -46,6 +48,18 @@ def test_the_matrix_shows_what_is_missing_and_what_is_not_valid(page) -> None:
     assert cells["pi5-a", "firmware of pi5-a"].mark == "good"
     assert "throttled" in cells["nano", "firmware of nano"].text
     assert cells["nano", "firmware of pi5-a"].text.startswith("not measured")
+
+
+def test_a_cause_that_several_parts_share_is_named_once(reports: Path) -> None:
+    path = reports / "m0.nano.bench.json"
+    report = read_artifact(path, BenchReport)
+    report.validity.causes *= 3
+    write_artifact(report, path)
+    runs = table(build_page(gather([reports])), "runs")
+    (cell,) = (
+        row[runs.columns.index("Validity")] for row in runs.rows if (row[0].text, row[2].text) == ("clip-fp32", "nano")
+    )
+    assert cell.text.count("throttled") == 1
 
 
 def test_the_quality_of_the_shipped_file_is_against_fp32(page) -> None:
