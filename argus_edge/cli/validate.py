@@ -19,7 +19,7 @@ def validate(
 ) -> int:
     """Hold reports (files or folders) against a budget.
 
-    Exit code 0: every line passes; 1: a line fails; 8: cannot decide yet, measure longer.
+    Exit code 0: every line passes; 1: a line fails; 8: cannot decide yet, measure more.
     """
     from argus_edge.artifacts import dump_artifact, write_artifact, write_text
     from argus_edge.gate.validate import validate_files

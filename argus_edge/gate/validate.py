@@ -84,9 +84,11 @@ def _line(
     outcome = outcome_of(limit, figure)
     reason = figure.reason
     if outcome == "unknown" and reason is None:
-        reason = "the interval spans the limit: measure longer"
+        # What the host measured gets no sharper with time.
+        remedy = "measure longer" if device is not None else "evaluate more images"
+        reason = f"the interval spans the limit: {remedy}"
         if figure.low is None or figure.high is None:
-            reason = "too few independent samples bound it on that side: measure longer"
+            reason = f"too few independent samples bound it on that side: {remedy}"
     if outcome == "pass" and valid is not True:
         outcome, reason = (
             "unknown",

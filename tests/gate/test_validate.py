@@ -128,6 +128,7 @@ def test_capability_and_a_dataset_s_metric_are_read_from_the_eval_report() -> No
         budget("  capability: 0.5\n  coco.r1_i2t: 0.58\n  coco.nope: 0.1\n  vg.r1_i2t: 0.1"), [], [report]
     )
     assert [line.outcome for line in verdict.lines] == ["pass", "unknown", "unknown", "unknown"]
+    assert verdict.lines[1].reason == "the interval spans the limit: evaluate more images"
     assert "no metric 'nope'" in verdict.lines[2].reason
     assert "no dataset 'vg'" in verdict.lines[3].reason
 
