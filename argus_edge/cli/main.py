@@ -10,7 +10,7 @@ import click
 
 from argus_edge._version import __version__
 from argus_edge.cli.output import open_closed, say, write_plainly
-from argus_edge.errors import ArgusError, HostError
+from argus_edge.errors import ArgusError, HostError, MissingDependencyError
 
 # name -> "module:attribute, one line of help"; the help is here so that `--help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -34,6 +34,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 # EX_SOFTWARE of sysexits.h: what Python leaves with after a traceback, 1, is a failed gate's.
 OUR_FAULT = 70
+
+# Packages that the base install does not have, and the extra that brings each.
+EXTRA_OF = {
+    "PIL": "eval",
+    "pyarrow": "eval",
+    "scipy": "eval",
+    "torch": "models",
+    "transformers": "models",
+    "sklearn": "judge",
+    "jinja2": "report",
+    "plotly": "report",
+    "ray": "ray",
+}
 
 
 class LazyGroup(click.Group):
@@ -93,6 +106,13 @@ def _run(argv: list[str] | None) -> None:
         # `argus-edge … | head`: the reader has seen enough.
         sys.stderr.close()
         sys.exit(0)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRA_OF:
+            raise
+        missing = MissingDependencyError(package, EXTRA_OF[package], needed_for="This command")
+        say(f"error: {missing}")
+        sys.exit(missing.exit_code)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise

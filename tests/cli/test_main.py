@@ -35,6 +35,12 @@ def test_a_full_disk_met_anywhere_is_no_fault_of_ours(monkeypatch, capsys):
     assert "disk is full" in capsys.readouterr().err
 
 
+def test_a_package_of_an_extra_that_is_not_installed_is_no_fault_of_ours(monkeypatch, capsys):
+    assert leaves_with(monkeypatch, ModuleNotFoundError("No module named 'PIL'", name="PIL.Image")) == 2
+    assert 'pip install "argus-edge[eval]"' in capsys.readouterr().err
+    assert leaves_with(monkeypatch, ModuleNotFoundError("No module named 'argus_edge.x'", name="argus_edge.x")) == 70
+
+
 def commands(group: click.Group, path: str = "argus-edge") -> Iterator[tuple[str, click.Command]]:
     context = click.Context(group)
     for name in group.list_commands(context):
