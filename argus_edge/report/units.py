@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from argus_edge.schema.bench import Estimate
 
 WITHHELD = "–"
@@ -48,4 +50,6 @@ def _three(value: float, like: float | None = None) -> str:
         return f"{value:.1f}"
     if size >= 1:
         return f"{value:.2f}"
-    return f"{value:.3f}" if size >= 0.1 else f"{value:.3g}"
+    if size >= 1e-3:
+        return f"{value:.{2 - math.floor(math.log10(size))}f}"
+    return f"{value:.3g}"

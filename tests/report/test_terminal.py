@@ -148,7 +148,15 @@ def test_a_failed_part_is_shown_as_such():
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(None, "–"), (0.0123, "12.3 ms"), (1.234, "1,234 ms"), (12.34, "12.3 s"), (2e-7, "0.200 µs"), (1e-4, "0.100 ms")],
+    [
+        (None, "–"),
+        (0.0123, "12.3 ms"),
+        (1.234, "1,234 ms"),
+        (12.34, "12.3 s"),
+        (2e-7, "0.200 µs"),
+        (1e-4, "0.100 ms"),
+        (1e-5, "0.0100 ms"),
+    ],
 )
 def test_times(seconds, text):
     assert milliseconds(seconds) == text
