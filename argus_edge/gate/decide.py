@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 from argus_edge.gate.budget import Limit, Quorum
 from argus_edge.gate.figures import Figure
 from argus_edge.schema.verdict import BoardVerdict, Outcome, QuorumVerdict
+
+Z_POWER = 0.84
+"""The normal quantile of 80 % power."""
 
 
 def outcome_of(limit: Limit, figure: Figure) -> Outcome:
@@ -22,6 +26,25 @@ def outcome_of(limit: Limit, figure: Figure) -> Outcome:
     if limit.metric.direction == "at most":
         return "pass" if high <= limit.value else "fail" if low > limit.value else "unknown"
     return "pass" if low >= limit.value else "fail" if high < limit.value else "unknown"
+
+
+def share_needed(limit: Limit, figure: Figure, level: float) -> float:
+    """Return how much more decides, as a share of what was measured: 2 is twice as much again.
+
+    The half-width on the limit's side falls with the square root of what is measured; as for a percentile, the distance
+    to the limit must hold it with 80 % power. 0 where that side is not bounded or more would not narrow it; infinite
+    where the figure lies on the limit.
+    """
+    if figure.value is None or not figure.n:
+        return 0.0
+    gap = limit.value - figure.value
+    bound = figure.high if gap > 0 else figure.low
+    if bound is None:
+        return 0.0
+    if gap == 0:
+        return math.inf
+    half = (bound - figure.value) * (1 + Z_POWER / NormalDist().inv_cdf((1 + level) / 2))
+    return max(0.0, (half / gap) ** 2 - 1)
 
 
 def headroom(limit: Limit, value: float | None) -> float | None:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from statistics import NormalDist
 
 from argus_edge.gate.metrics import CELL, Metric, less_is_better
+from argus_edge.gate.originals import check_same_data, original_of
 from argus_edge.reports import Found
 from argus_edge.schema.bench import BenchReport, Estimate, Measurement
 from argus_edge.schema.evaluation import EvalReport
+from argus_edge.schema.verdict import Counted
 
 LEVEL = 0.95
 PERCENTILES = {"latency_p50": 0.50, "latency_p90": 0.90, "latency_p95": 0.95, "latency_p99": 0.99}
 
+NO_ENERGY = "no power sensor was read: bench with --energy (a Pi 5's own), or --meter FILE.csv"
+
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured figure, or why there is none; ``low`` and ``high`` are None where that side is not bounded."""
+    """A measured figure, or why there is none; ``low`` and ``high`` are None where that side is not bounded.
+
+    ``n`` is how many of what is ``counted`` its interval is from; 0 where more of them would not narrow it.
+    """
 
     value: float | None
     low: float | None = None
@@ -25,6 +33,8 @@ class Figure:
     reason: str | None = None
     needed_s: float | None = None
     source: str | None = None
+    n: int = 0
+    counted: Counted = "samples"
 
 
 def _missing(reason: str, needed_s: float | None = None, source: str | None = None) -> Figure:
@@ -36,7 +46,9 @@ def _point(value: float | None, source: str, reason: str) -> Figure:
     return _missing(reason, source=source) if value is None else Figure(value, value, value, source=source)
 
 
-def _of_estimate(estimate: Estimate | None, source: str, what: str, level: float) -> Figure:
+def _of_estimate(
+    estimate: Estimate | None, source: str, what: str, level: float, counted: Counted = "samples"
+) -> Figure:
     if estimate is None:
         return _missing(f"{what} was not measured", source=source)
     if estimate.value is None:
@@ -48,7 +60,7 @@ def _of_estimate(estimate: Estimate | None, source: str, what: str, level: float
         low = None if low is None else value - (value - low) * wanted / known
         high = None if high is None else value + (high - value) * wanted / known
     reason = estimate.reason if low is None and high is None else None
-    return Figure(value, low, high, reason, source=source)
+    return Figure(value, low, high, reason, source=source, n=estimate.n, counted=counted)
 
 
 def _at_level(measurement: Measurement, name: str, level: float) -> Estimate | None:
@@ -95,7 +107,7 @@ def bench_figure(found: Found[BenchReport], metric: Metric, component: str | Non
         whole = report.summary.get(name) if component in (None, report.headline) else None
         own = getattr(first.figures, name) if first.figures else None
         if len(repeats) > 1 or own is None:
-            return _of_estimate(whole or own, source, metric.name, level)
+            return _of_estimate(whole or own, source, metric.name, level, "runs" if whole else "samples")
         # Of a single run the run-to-run figure has no interval; its own samples have.
         if level != LEVEL and metric.name in PERCENTILES:
             own = _at_level(first, metric.name, level) or own
@@ -104,14 +116,14 @@ def bench_figure(found: Found[BenchReport], metric: Metric, component: str | Non
         generation = first.generation
         spread = report.summary.get(metric.name) if len(repeats) > 1 and component in (None, report.headline) else None
         own = getattr(generation, metric.name) if generation else None
-        return _of_estimate(spread or own, source, metric.name, level)
+        return _of_estimate(spread or own, source, metric.name, level, "runs" if spread else "samples")
     if metric.kind == "memory":
         return _memory(repeats, metric.name, source)
     if metric.kind == "size":
         value = report.model.bytes if metric.name == "file_size" else report.model.macs
         return _point(value, source, f"the report does not say {metric.name}")
     if metric.kind == "energy":
-        why = next((each.energy.reason for each in repeats if each.energy and each.energy.reason), "no power sensor")
+        why = next((each.energy.reason for each in repeats if each.energy and each.energy.reason), NO_ENERGY)
         joules = [each.energy.joules_per_inference if each.energy else None for each in repeats]
         return _spread(joules, source, f"no energy: {why}")
     if metric.kind == "temperature":
@@ -153,32 +165,62 @@ def _parity(repeats: Sequence[Measurement], name: str, source: str) -> Figure:
     return _point(min(each.cosine_min for each in parities), source, "")
 
 
-def cell_figure(found: Found[EvalReport], baseline: Found[EvalReport] | None, name: str) -> Figure:
+def cell_figure(own: Sequence[Found[EvalReport]], evals: Sequence[Found[EvalReport]], name: str) -> Figure:
     """Return a metric of a dataset (``coco.r1_i2t``), or its drop against the fp32 report.
 
     The drop's interval takes the two intervals as independent. They are of the same images, so their errors mostly
     agree, and the interval is wider than it need be: a gate errs towards "measure longer", never towards "pass".
+
+    Parameters
+    ----------
+    own
+        The model's eval reports; of several of one dataset the newest counts.
+    evals
+        All eval reports, the fp32 model's among them.
+    name
+        As the budget has it.
+
+    Raises
+    ------
+    InputError
+        The fp32 report is of other data, another split, gallery or prompt.
     """
     match = CELL.fullmatch(name)
     assert match is not None
-    source = found.label
-    own = _cell_metric(found, match["dataset"], match["metric"])
+    dataset, metric = match["dataset"], match["metric"]
+    found = _evaluated_on(own, dataset, metric)
+    figure = _cell_metric(found, dataset, metric)
     if not match["drop"]:
-        return own
+        return figure
+    baseline = original_of(found, evals, dataset)
     if baseline is None:
-        return _missing("the drop needs the eval report of the fp32 model too", source=source)
-    reference = _cell_metric(baseline, match["dataset"], match["metric"])
-    if own.value is None or reference.value is None:
-        return own if own.value is None else reference
-    sign = -1.0 if less_is_better(match["metric"]) else 1.0
-    drop = sign * (reference.value - own.value)
-    if own.low is None or own.high is None or reference.low is None or reference.high is None:
+        return _missing("the drop needs the eval report of the fp32 model too", source=found.label)
+    if baseline is found:
+        return figure if figure.value is None else Figure(0.0, 0.0, 0.0, source=found.label)
+    check_same_data(found, baseline, dataset)
+    reference = _cell_metric(baseline, dataset, metric)
+    if figure.value is None or reference.value is None:
+        return figure if figure.value is None else reference
+    source = f"{found.label} against {baseline.label}"
+    sign = -1.0 if less_is_better(metric) else 1.0
+    drop = sign * (reference.value - figure.value)
+    if figure.low is None or figure.high is None or reference.low is None or reference.high is None:
         return Figure(drop, None, None, source=source)
     # How far each may be to either side; where less is better, the sides change places.
-    above = ((reference.high - reference.value) ** 2 + (own.value - own.low) ** 2) ** 0.5
-    below = ((reference.value - reference.low) ** 2 + (own.high - own.value) ** 2) ** 0.5
+    above = ((reference.high - reference.value) ** 2 + (figure.value - figure.low) ** 2) ** 0.5
+    below = ((reference.value - reference.low) ** 2 + (figure.high - figure.value) ** 2) ** 0.5
     down, up = (below, above) if sign > 0 else (above, below)
-    return Figure(drop, drop - down, drop + up, source=f"{source} against {baseline.label}")
+    return Figure(drop, drop - down, drop + up, source=source, n=figure.n, counted=figure.counted)
+
+
+def _evaluated_on(own: Sequence[Found[EvalReport]], dataset: str, metric: str) -> Found[EvalReport]:
+    """Return the newest report with the metric of the dataset; without one the newest with the dataset, or at all."""
+
+    def fitness(found: Found[EvalReport]) -> tuple[bool, bool, datetime]:
+        cells = [cell for cell in found.artifact.cells if cell.dataset == dataset]
+        return any(metric in cell.clean.metrics for cell in cells), bool(cells), found.artifact.created
+
+    return max(own, key=fitness)
 
 
 def _cell_metric(found: Found[EvalReport], dataset: str, metric: str) -> Figure:
@@ -192,7 +234,12 @@ def _cell_metric(found: Found[EvalReport], dataset: str, metric: str) -> Figure:
         if figure is not None:
             interval = figure.interval
             return Figure(
-                figure.value, interval.low if interval else None, interval.high if interval else None, source=source
+                figure.value,
+                interval.low if interval else None,
+                interval.high if interval else None,
+                source=source,
+                n=found.artifact.dataset(dataset).images,
+                counted="images",
             )
     known = ", ".join(sorted({name for cell in cells for name in cell.clean.metrics}))
     return _missing(f"no metric {metric!r} on {dataset} (it has {known or 'none'})", source=source)

@@ -67,7 +67,8 @@ _TABLE: tuple[tuple[str, str, Direction, Kind, str], ...] = (
     ("robustness", "share", "at least", "score", "RR, raw"),
 )
 METRICS: dict[str, Metric] = {row[0]: Metric(*row) for row in _TABLE}
-CELL = re.compile(r"(?P<dataset>[a-z0-9_-]{1,64})\.(?P<metric>[A-Za-z0-9_@-]{1,64})(?P<drop>\.drop)?")
+# A part of a metric is named after what its questions ask, in the words of whoever wrote them: `accuracy.yes/no`.
+CELL = re.compile(r"(?P<dataset>[a-z0-9_-]{1,64})\.(?P<metric>\w[\w@./ +-]{0,63}?)(?P<drop>\.drop)?")
 
 
 def less_is_better(metric: str) -> bool:

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from argus_edge.errors import InputError
 from argus_edge.gate.budget import Budget, Limit, read_budget
-from argus_edge.gate.decide import headroom, outcome_of, quorum_of, worst
+from argus_edge.gate.decide import headroom, outcome_of, quorum_of, share_needed, worst
 from argus_edge.gate.figures import LEVEL, PERCENTILES, Figure, bench_figure, cell_figure, measurements_of
+from argus_edge.gate.originals import is_original
 from argus_edge.gate.units import format_quantity
 from argus_edge.reports import Found, find_reports, of_kind
 from argus_edge.schema.bench import BenchReport, Validity
 from argus_edge.schema.evaluation import EvalReport
 from argus_edge.schema.judge import JudgeCalibration
-from argus_edge.schema.verdict import BoardVerdict, Outcome, QuorumVerdict, Verdict, VerdictLine
+from argus_edge.schema.verdict import BoardVerdict, Counted, Outcome, QuorumVerdict, Verdict, VerdictLine
 from argus_edge.text import pasted
 
 BENCH_KINDS = ("latency", "generation", "rate", "memory", "size", "energy", "temperature", "parity")
-ON_THE_LIMIT = "the percentile lies on the limit: no practical length decides"
+ON_THE_LIMIT = "the figure lies on the limit: no practical length decides"
+PARITY = ("parity_error", "parity_cosine")
+LONGER: dict[Counted, str] = {
+    "samples": "measure longer",
+    "runs": "measure longer, with more --runs",
+    "images": "evaluate more images",
+}
 
 
 @dataclass
 class _Subject:
-    """A model, with its bench reports by device and its eval report."""
+    """A model, with its bench reports by device and its eval reports."""
 
     name: str
     benches: dict[str, list[Found[BenchReport]]] = field(default_factory=dict)
-    evaluation: Found[EvalReport] | None = None
-    baseline: Found[EvalReport] | None = None
+    evals: list[Found[EvalReport]] = field(default_factory=list)
 
 
 def _subjects(
@@ -48,20 +55,12 @@ def _subjects(
             where=", ".join(found.label for found in benches),
             next_step=f"argus-edge bench MODEL --device {pasted(budget.device)}",
         )
-    originals = {
-        found.artifact.model.source_id or found.artifact.model.name: found
-        for found in evals
-        if found.artifact.model.precision in ("fp32", "float32")
-    }
     for found in evals:
         info = found.artifact.model
         key = info.bundle_sha256 or info.sha256
-        baseline = originals.get(info.source_id or info.name)
-        if key not in subjects and benches and found in originals.values():
+        if key not in subjects and benches and is_original(found):
             continue  # the fp32 reference of a benched model, not a subject of its own
-        subject = subjects.setdefault(key, _Subject(info.name))
-        subject.evaluation = found
-        subject.baseline = baseline if baseline is not found else None
+        subjects.setdefault(key, _Subject(info.name)).evals.append(found)
     return list(subjects.values())
 
 
@@ -85,10 +84,12 @@ def _line(
     reason = figure.reason
     if outcome == "unknown" and reason is None:
         # What the host measured gets no sharper with time.
-        remedy = "measure longer" if device is not None else "evaluate more images"
+        remedy = LONGER["images" if device is None else figure.counted]
         reason = f"the interval spans the limit: {remedy}"
         if figure.low is None or figure.high is None:
             reason = f"too few independent samples bound it on that side: {remedy}"
+        elif not figure.n and limit.metric.kind in BENCH_KINDS:
+            reason = "some of the runs are within the limit and some beyond it"
     if outcome == "pass" and valid is not True:
         outcome, reason = (
             "unknown",
@@ -115,26 +116,35 @@ def _line(
     )
 
 
-def _with_need(line: VerdictLine, found: Found[BenchReport], limit: Limit, level: float) -> VerdictLine:
-    """Add how many more samples would decide an undecided percentile."""
+def _with_need(
+    line: VerdictLine, figure: Figure, limit: Limit, level: float, found: Found[BenchReport] | None = None
+) -> VerdictLine:
+    """Add how much more would decide a line whose interval spans the limit."""
+    if figure.value is None or outcome_of(limit, figure) != "unknown":
+        return line
+    measurement = measurements_of(found.artifact, limit.component)[0] if found is not None else None
+    figures = measurement.figures if measurement is not None else None
     p = PERCENTILES.get(limit.metric.name)
-    if line.outcome != "unknown" or line.measured is None or p is None:
-        return line
-    measurement = measurements_of(found.artifact, limit.component)[0]
-    if measurement.latency is None or measurement.figures is None:
-        return line
-    from argus_edge.bench.percentiles import seconds_needed
-    from argus_edge.bench.samples import decode
+    if figure.counted == "samples" and p is not None and measurement is not None:
+        if measurement.latency is None or figures is None:
+            return line
+        from argus_edge.bench.percentiles import seconds_needed
+        from argus_edge.bench.samples import decode
 
-    latency = decode(measurement.latency)
-    more = seconds_needed(latency, p, limit.value, measurement.figures.window_s, level)
+        more = seconds_needed(decode(measurement.latency), p, limit.value, figures.window_s, level) / figures.window_s
+        count = figures.count
+    else:
+        more, count = share_needed(limit, figure, level), figure.n
     if more == float("inf"):
         return line.model_copy(update={"reason": ON_THE_LIMIT})
     if more == 0:
         return line
-    more = max(1.0, more)
-    rate = measurement.figures.count / measurement.figures.window_s
-    return line.model_copy(update={"needed_s": more, "needed_samples": round(more * rate)})
+    if figure.counted != "samples" or figures is None:
+        return line.model_copy(update={"needed_samples": math.ceil(more * count), "needed_of": figure.counted})
+    seconds = max(1.0, more * figures.window_s)
+    return line.model_copy(
+        update={"needed_s": seconds, "needed_samples": max(1, round(seconds / figures.window_s * count))}
+    )
 
 
 def _causes(validity: Validity) -> str:
@@ -153,36 +163,49 @@ def _bench_lines(budget: Budget, subject: _Subject, device: str, level: float) -
         validity = found.artifact.validity
         causes = _causes(validity)
         figure = bench_figure(found, limit.metric, limit.component, level)
-        lines.append(_with_need(_line(limit, subject, device, figure, validity.valid, causes), found, limit, level))
+        line = _line(limit, subject, device, figure, validity.valid, causes)
+        lines.append(_with_need(line, figure, limit, level, found))
     return lines
 
 
-def _eval_lines(budget: Budget, subject: _Subject, judges: Sequence[Found[JudgeCalibration]]) -> list[VerdictLine]:
+def _eval_lines(
+    budget: Budget, subject: _Subject, evals: Sequence[Found[EvalReport]], judges: Sequence[Found[JudgeCalibration]]
+) -> list[VerdictLine]:
     limits = [limit for limit in budget.limits if limit.metric.kind in ("score", "cell")]
     if not limits:
         return []
     scores = _scores(subject, judges) if any(limit.metric.kind == "score" for limit in limits) else {}
     lines = []
     for limit in limits:
-        if subject.evaluation is None:
+        if not subject.evals:
             figure = Figure(None, reason="there is no eval report of this model: argus-edge eval MODEL --data …")
         elif limit.metric.kind == "score":
             figure = scores[limit.metric.name]
         else:
-            figure = cell_figure(subject.evaluation, subject.baseline, limit.metric.name)
-        lines.append(_line(limit, subject, None, figure, True, ""))
+            figure = cell_figure(subject.evals, evals, limit.metric.name)
+        lines.append(_with_need(_line(limit, subject, None, figure, True, ""), figure, limit, LEVEL))
     return lines
 
 
 def _scores(subject: _Subject, judges: Sequence[Found[JudgeCalibration]]) -> dict[str, Figure]:
-    if subject.evaluation is None:
+    if not subject.evals:
         return {}
     from argus_edge.score.assemble import score_reports
 
-    scores = score_reports([subject.evaluation], [], judges).models[0].scores
-    source = subject.evaluation.label
+    scores = score_reports(subject.evals, [], judges).models[0].scores
+    source = ", ".join(found.label for found in subject.evals)
+    images = {each.name: each.images for found in subject.evals for each in found.artifact.datasets}
+    n = sum(images.values())
     return {
-        name: Figure(part.value, part.low, part.high, part.reason if part.value is None else None, source=source)
+        name: Figure(
+            part.value,
+            part.low,
+            part.high,
+            part.reason if part.value is None else None,
+            source=source,
+            n=n,
+            counted="images",
+        )
         for name, part in (
             ("capability", scores.capability),
             ("consistency", scores.consistency),
@@ -203,11 +226,17 @@ def _sentence(line: VerdictLine) -> str:
 
 
 def _deciding(lines: Sequence[VerdictLine]) -> VerdictLine:
-    """Return the line that decides: the worst failure, else the first unknown, else the one with the least headroom."""
+    """Return the line that decides: the worst failure, else the first unknown, else the one with the least headroom.
+
+    A cosine of 1 is never more than 1 % above a limit of 0.99: parity speaks for the whole only where it fails.
+    """
     overall = worst([line.outcome for line in lines])
     return min(
         (line for line in lines if line.outcome == overall),
-        key=lambda line: line.headroom if line.headroom is not None else 0.0,
+        key=lambda line: (
+            overall != "fail" and line.metric in PARITY,
+            line.headroom if line.headroom is not None else 0.0,
+        ),
     )
 
 
@@ -248,7 +277,7 @@ def validate_reports(
     quorums: list[QuorumVerdict] = []
     outcomes: list[Outcome] = []
     for subject in subjects:
-        host_lines = _eval_lines(budget, subject, judges)
+        host_lines = _eval_lines(budget, subject, evals, judges)
         lines += host_lines
         own_boards = []
         for device in sorted(subject.benches):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argus_edge.gate.units import format_quantity
+from argus_edge.report.verdict_table import remark
 from argus_edge.schema.verdict import QuorumVerdict, Verdict, VerdictLine
 from argus_edge.text import clean
 
@@ -56,7 +57,7 @@ def _case(line: VerdictLine, *, counts: bool) -> _Case:
     message = {
         "pass": "",
         "fail": f"measured {measured}: {line.reason or 'over the budget'}",
-        "unknown": f"cannot decide: {line.reason}",
+        "unknown": f"cannot decide: {remark(line)}",
     }[line.outcome]
     output = f"measured {measured}; from {line.source}"
     if not counts and message:

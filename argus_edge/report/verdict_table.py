@@ -24,10 +24,11 @@ def _interval(line: VerdictLine) -> str:
     return f"{format_quantity(line.measured, line.unit)} [{low}, {high}]"
 
 
-def _remark(line: VerdictLine) -> str:
+def remark(line: VerdictLine) -> str:
+    """Return why a line came out as it did, and how much more would decide it."""
     parts = [line.reason or ""]
     if line.needed_samples:
-        parts.append(f"{line.needed_samples:,} more samples")
+        parts.append(f"about {line.needed_samples:,} more {line.needed_of}")
     if line.needed_s:
         parts.append(f"about {line.needed_s:.0f} s")
     return "; ".join(part for part in parts if part)
@@ -52,7 +53,7 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
             Text(f"{'≤' if line.direction == 'at most' else '≥'} {line.limit_text}"),
             Text("–" if line.headroom is None else f"{line.headroom:+.0%}"),
             Text(mark, style=colour),
-            Text(_remark(line)),
+            Text(remark(line)),
         )
     console.print(table)
     for quorum in verdict.quorums:

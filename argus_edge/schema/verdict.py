@@ -9,6 +9,7 @@ from pydantic import Field
 from argus_edge.schema.base import Artifact, Model, Source
 
 Outcome = Literal["pass", "fail", "unknown"]
+Counted = Literal["samples", "runs", "images"]
 
 
 class VerdictLine(Model):
@@ -29,6 +30,7 @@ class VerdictLine(Model):
     reason: str | None = None
     headroom: float | None = Field(default=None, description="Share of the limit that is left; negative: over it.")
     needed_samples: int | None = Field(default=None, description="How many more samples would decide.")
+    needed_of: Counted = Field(default="samples", description="What needed_samples counts.")
     needed_s: float | None = Field(default=None, description="How much longer a run that would decide takes.")
     budget_line: int = Field(description="Line of the budget's file.")
     source: str | None = Field(default=None, description="Report that the figure is from.")

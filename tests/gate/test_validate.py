@@ -17,6 +17,7 @@ from argus_edge.gate.figures import Figure
 from argus_edge.gate.metrics import METRICS
 from argus_edge.gate.validate import validate_files, validate_reports
 from argus_edge.report.junit import junit_xml
+from argus_edge.report.verdict_table import remark
 from argus_edge.schema.agent import ParityFigures
 from argus_edge.schema.base import Source
 from argus_edge.schema.bench import Estimate
@@ -133,16 +134,19 @@ def test_capability_and_a_dataset_s_metric_are_read_from_the_eval_report() -> No
     assert "no dataset 'vg'" in verdict.lines[3].reason
 
 
-def test_the_drop_is_against_the_fp32_report() -> None:
-    def report(name: str, precision: str, value: float):
-        found = evaluation(name, {("retrieval", "coco"): value})
-        found.artifact.model.precision = precision
-        found.artifact.model.source_id = "clip"
-        found.artifact.cells[0].clean.metrics["r1_i2t"] = Metric(
-            value=value, interval=Interval(low=value - 0.003, high=value + 0.003), n=200
-        )
-        return found
+def ranked(name: str, precision: str, value: float, *, dataset: str = "coco", half: float = 0.003, **facts: object):
+    """An eval report of a file of clip with one metric of one dataset."""
+    found = evaluation(name, {("retrieval", dataset): value}, **facts)
+    found.artifact.model.precision = precision
+    found.artifact.model.source_id = "clip"
+    found.artifact.cells[0].clean.metrics["r1_i2t"] = Metric(
+        value=value, interval=Interval(low=value - half, high=value + half), n=200
+    )
+    return found
 
+
+def test_the_drop_is_against_the_fp32_report() -> None:
+    report = ranked
     held = budget("  coco.r1_i2t.drop: 0.02")
     both = [report("int8", "int8", 0.59), report("fp32", "fp32", 0.60)]
     verdict = validate_reports(held, [bench("int8")], both)
@@ -298,3 +302,83 @@ def test_boards_that_were_not_reached_are_named_where_they_leave_the_quorum_open
     verdict = validate_reports(held, [bench("a", device="b0"), bench("a", device="b1")], [])
     assert verdict.outcome == "unknown"
     assert verdict.cause == "a: 2 of 4 boards pass, 3 must; not reached: b2, b3"
+
+
+def test_a_model_s_eval_reports_count_together_whatever_their_order() -> None:
+    parts = [ranked("a", "int8", 0.6, dataset="coco"), ranked("a", "int8", 0.5, dataset="mine")]
+    held = budget("  coco.r1_i2t: 0.5\n  mine.r1_i2t: 0.4\n  capability: 0.4")
+    for evals in (parts, parts[::-1]):
+        verdict = validate_reports(held, [], evals)
+        assert [line.measured for line in verdict.lines] == pytest.approx([0.6, 0.5, 0.55])
+        assert verdict.outcome == "pass"
+
+
+def test_the_drop_is_against_the_fp32_report_of_the_same_dataset() -> None:
+    evals = [
+        ranked("int8", "int8", 0.59),
+        ranked("fp32", "fp32", 0.60),
+        ranked("fp32", "fp32", 0.9, dataset="mine"),
+    ]
+    (line,) = validate_reports(budget("  coco.r1_i2t.drop: 0.02"), [bench("int8")], evals).lines
+    assert (line.measured, line.outcome) == (pytest.approx(0.01), "pass")
+
+
+@pytest.mark.parametrize(
+    ("facts", "named"), [({"dataset_sha": "other"}, "the dataset hash of coco"), ({"prompt": "other"}, "the prompt")]
+)
+def test_a_drop_between_reports_of_other_data_is_refused_by_name(facts: dict[str, str], named: str) -> None:
+    evals = [ranked("int8", "int8", 0.59), ranked("fp32", "fp32", 0.60, **facts)]
+    with pytest.raises(InputError, match=named) as refused:
+        validate_reports(budget("  coco.r1_i2t.drop: 0.02"), [bench("int8")], evals)
+    assert refused.value.where == "int8.eval.json and fp32.eval.json"
+    # Without a drop they need not belong together.
+    assert validate_reports(budget("  coco.r1_i2t: 0.5"), [bench("int8")], evals).outcome == "pass"
+
+
+def test_the_fp32_model_has_no_drop_against_itself() -> None:
+    evals = [ranked("int8", "int8", 0.59), ranked("fp32", "fp32", 0.60)]
+    verdict = validate_reports(budget("  coco.r1_i2t.drop: 0.02"), [bench("int8"), bench("fp32")], evals)
+    assert {line.model: line.measured for line in verdict.lines} == {"int8": pytest.approx(0.01), "fp32": 0.0}
+    assert verdict.outcome == "pass"
+
+
+def test_an_undecided_metric_of_a_dataset_says_how_many_more_images_would_decide() -> None:
+    (line,) = validate_reports(
+        budget("  coco.r1_i2t: 0.60"), [], [ranked("a", "int8", 0.62, half=0.04, images=200)]
+    ).lines
+    assert "evaluate more images" in line.reason
+    # [0.04 (1 + 0.84 / 1.96) / 0.02]^2 times 200 images, less the 200.
+    assert (line.needed_samples, line.needed_of) == (pytest.approx(1433, abs=1), "images")
+    assert remark(line).endswith("evaluate more images; about 1,433 more images")
+
+
+def test_an_undecided_throughput_says_how_much_longer_would_decide() -> None:
+    found = bench("a", throughput=100.0, spread=0.04)
+    (line,) = validate_reports(budget("  throughput: 98"), [found], []).lines
+    assert line.outcome == "unknown"
+    # [4 (1 + 0.84 / 1.96) / 2]^2 - 1 times what was measured: 50 s and 1,000 calls.
+    assert line.needed_s == pytest.approx(358, abs=1)
+    assert line.needed_samples == pytest.approx(7163, abs=5)
+
+
+def test_an_undecided_figure_over_runs_says_how_many_more_runs_would_decide() -> None:
+    found = bench("a", p50=0.05)
+    found.artifact.measurements = found.artifact.measurements * 3
+    found.artifact.summary = {"p50": Estimate(value=0.05, low=0.046, high=0.054, n=3)}
+    (line,) = validate_reports(budget("  latency_p50: 52 ms"), [found], []).lines
+    assert (line.needed_samples, line.needed_of) == (pytest.approx(22, abs=1), "runs")
+    assert "--runs" in line.reason
+
+
+@pytest.mark.parametrize("kind", ["animal", "yes/no", "how many"])
+def test_a_part_of_a_metric_can_be_limited_under_the_name_that_the_report_has(kind: str) -> None:
+    report = ranked("a", "int8", 0.6)
+    report.artifact.cells[0].clean.metrics[f"accuracy.{kind}"] = Metric(
+        value=0.8, interval=Interval(low=0.7, high=0.9), n=50
+    )
+    (line,) = validate_reports(budget(f"  coco.accuracy.{kind}: 60 %"), [], [report]).lines
+    assert (line.measured, line.outcome) == (0.8, "pass")
+    original = ranked("b", "fp32", 0.6)
+    original.artifact.cells[0].clean.metrics.update(report.artifact.cells[0].clean.metrics)
+    (line,) = validate_reports(budget(f"  coco.accuracy.{kind}.drop: 20 %"), [bench("a")], [report, original]).lines
+    assert (line.measured, line.outcome) == (0.0, "pass")
