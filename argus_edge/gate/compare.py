@@ -19,6 +19,10 @@ from argus_edge.schema.comparison import ComparedFigure, Comparison, DroppedRun,
 Side = Literal["baseline", "candidate"]
 
 
+Group = tuple[str, str, str, str]
+"""Model, device, component, scenario: what must be alike."""
+
+
 @dataclass(frozen=True)
 class _Run:
     """One repeat of one component: the unit of comparison."""
@@ -28,8 +32,8 @@ class _Run:
     measurement: Measurement
 
     @property
-    def group(self) -> tuple[str, str, str, str]:
-        """What must be alike: model name, device, component, scenario."""
+    def group(self) -> Group:
+        """What must be alike."""
         report = self.report
         return report.model.name, report.device.name, self.measurement.component, report.setup.scenario.name
 
@@ -116,29 +120,25 @@ def facts_of(report: BenchReport) -> dict[str, str]:
     return {name: str(value) for name, value in {**environment, **labels}.items() if value is not None}
 
 
-def _environment(runs: Sequence[_Run], varying: Sequence[str]) -> list[EnvironmentChange]:
-    changes: list[EnvironmentChange] = []
-    for device in dict.fromkeys(run.report.device.name for run in runs):
+def _environment(both: dict[Group, list[_Run]], varying: Sequence[str]) -> list[EnvironmentChange]:
+    """Return what differs between the runs that are compared with each other; what several groups share comes once."""
+    changes: dict[tuple[str, ...], EnvironmentChange] = {}
+    for (_, device, _, _), runs in both.items():
         sides: dict[Side, dict[str, set[str]]] = {"baseline": {}, "candidate": {}}
         for run in runs:
-            if run.report.device.name == device:
-                for fact, value in facts_of(run.report).items():
-                    sides[run.side].setdefault(fact, set()).add(value)
-        if not all(sides.values()):
-            continue
-        for fact in sorted(set(sides["baseline"]) | set(sides["candidate"])):
-            before, after = (sides[side].get(fact, set()) for side in ("baseline", "candidate"))
+            for fact, value in facts_of(run.report).items():
+                sides[run.side].setdefault(fact, set()).add(value)
+        for fact in set(sides["baseline"]) | set(sides["candidate"]):
+            before, after = (", ".join(sorted(sides[side].get(fact, ()))) or "–" for side in sides)
             if before != after:
-                changes.append(
-                    EnvironmentChange(
-                        device=device,
-                        fact=fact,
-                        baseline=", ".join(sorted(before)) or "–",
-                        candidate=", ".join(sorted(after)) or "–",
-                        expected=fact in varying or fact.removeprefix("label.") in varying,
-                    )
+                changes[device, fact, before, after] = EnvironmentChange(
+                    device=device,
+                    fact=fact,
+                    baseline=before,
+                    candidate=after,
+                    expected=fact in varying or fact.removeprefix("label.") in varying,
                 )
-    return changes
+    return [changes[key] for key in sorted(changes)]
 
 
 def _interleaved(runs: Sequence[_Run]) -> bool:
@@ -156,7 +156,7 @@ def _interleaved(runs: Sequence[_Run]) -> bool:
 
 
 def _figure(
-    group: tuple[str, str, str, str],
+    group: Group,
     name: str,
     unit: str,
     lower: bool,
@@ -205,10 +205,10 @@ def _values(runs: Sequence[_Run], read: Callable[[Measurement], float | None]) -
 
 
 def _across_boards(
-    groups: dict[tuple[str, str, str, str], list[_Run]], read: Callable[[Measurement], float | None]
-) -> dict[tuple[str, str, str, str], dict[Side, list[float]]]:
+    groups: dict[Group, list[_Run]], read: Callable[[Measurement], float | None]
+) -> dict[Group, dict[Side, list[float]]]:
     """Return the mean of each board that has both sides, by (model, 'all boards', component, scenario)."""
-    boards: dict[tuple[str, str, str, str], dict[Side, list[float]]] = {}
+    boards: dict[Group, dict[Side, list[float]]] = {}
     for (model, _, component, scenario), runs in groups.items():
         values = _values(runs, read)
         if values["baseline"] and values["candidate"]:
@@ -242,7 +242,7 @@ def compare_reports(
     before, dropped_before = _runs("baseline", baseline)
     after, dropped_after = _runs("candidate", candidate)
     runs = [*before, *after]
-    groups: dict[tuple[str, str, str, str], list[_Run]] = {}
+    groups: dict[Group, list[_Run]] = {}
     for run in runs:
         groups.setdefault(run.group, []).append(run)
     both = {key: own for key, own in groups.items() if {run.side for run in own} == {"baseline", "candidate"}}
@@ -262,16 +262,16 @@ def compare_reports(
             for group, values in _across_boards(both, read).items():
                 if len(values["baseline"]) > 1:
                     figures.append(_figure(group, name, unit, lower, values, pairs=True, level=level))
-    environment = _environment(runs, varying)
+    environment = _environment(both, varying)
     return Comparison(
         varying=list(varying),
         level=level,
         margin=welch.MARGIN,
-        figures=sorted(figures, key=lambda figure: (figure.model, figure.device, figure.component)),
+        figures=sorted(figures, key=lambda figure: (figure.model, figure.device, figure.component, figure.scenario)),
         dropped=[*dropped_before, *dropped_after],
         lost=[" / ".join(group) for group, own in groups.items() if {run.side for run in own} == {"baseline"}],
         environment=environment,
-        warnings=_warnings(both, groups, environment, varying),
+        warnings=[*_warnings(both, groups, environment, varying), *_one_sided(both)],
         sources=[found.source for found in [*baseline, *candidate]],
     )
 
@@ -281,8 +281,8 @@ def _listed(runs: Sequence[_Run]) -> str:
 
 
 def _warnings(
-    both: dict[tuple[str, str, str, str], list[_Run]],
-    groups: dict[tuple[str, str, str, str], list[_Run]],
+    both: dict[Group, list[_Run]],
+    groups: dict[Group, list[_Run]],
     environment: Sequence[EnvironmentChange],
     varying: Sequence[str],
 ) -> list[str]:
@@ -304,6 +304,18 @@ def _warnings(
         f"only the {runs[0].side} has {' / '.join(group)}" for group, runs in groups.items() if group not in both
     ]
     return warnings
+
+
+def _one_sided(both: dict[Group, list[_Run]]) -> list[str]:
+    """Say which figures only one side has: a sensor that is gone, a percentile that too few calls show."""
+    said = []
+    for name, _, _, read in FIGURES:
+        for group, runs in both.items():
+            values = _values(runs, read)
+            sides = [side for side, own in values.items() if own]
+            if len(sides) == 1:
+                said.append(f"only the {sides[0]} has {name} of {' / '.join(group)}")
+    return said
 
 
 def compare_files(

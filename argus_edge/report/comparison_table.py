@@ -24,7 +24,8 @@ def _change(figure: ComparedFigure) -> str:
     return f"{figure.change:+.1%} [{figure.low:+.1%}, {figure.high:+.1%}]"
 
 
-def _outcome(figure: ComparedFigure) -> str:
+def outcome_words(figure: ComparedFigure) -> str:
+    """Return what came out, with how many runs would do where there are too few."""
     if figure.outcome == "too few runs" and figure.runs_needed:
         return f"too few runs (about {figure.runs_needed} a side)"
     return figure.outcome
@@ -34,19 +35,20 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
     """Print each figure's change with its interval, what was dropped, and what else changed."""
     console = console or stdout_console()
     numbers = ("baseline", "candidate", "runs", "change [95 %]")
-    columns = ("model", "device", "component", "figure", *numbers, "outcome")
+    columns = ("model", "device", "component", "scenario", "figure", *numbers, "outcome")
     table = titled_table("Candidate against baseline", columns, numbers)
     for figure in comparison.figures:
         table.add_row(
             Text(figure.model),
             Text(figure.device),
             Text(figure.component),
+            Text(figure.scenario),
             Text(figure.figure),
             Text(format_quantity(fmean(figure.baseline), figure.unit)),
             Text(format_quantity(fmean(figure.candidate), figure.unit)),
             Text(f"{len(figure.baseline)}/{len(figure.candidate)}" + (" boards" if figure.paired else "")),
             Text(_change(figure)),
-            Text(_outcome(figure), style=STYLE.get(figure.outcome, "")),
+            Text(outcome_words(figure), style=STYLE.get(figure.outcome, "")),
         )
     if comparison.figures:
         console.print(table)

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from argus_edge.artifacts import write_artifact
 from argus_edge.cli.main import cli
@@ -17,7 +18,7 @@ from argus_edge.errors import InputError
 from argus_edge.gate import student, welch
 from argus_edge.gate.compare import compare_reports
 from argus_edge.report.comparison_table import print_comparison
-from argus_edge.schema.bench import ValidityCause
+from argus_edge.schema.bench import Estimate, ValidityCause
 from tests.support.reports import bench
 
 
@@ -228,3 +229,44 @@ def test_a_copy_of_a_report_is_no_further_run() -> None:
     one, other = bench("a"), bench("a")
     comparison = compare_reports([one, one, one], [other])
     assert [dropped.cause for dropped in comparison.dropped] == ["given twice", "given twice"]
+
+
+def test_a_change_that_two_models_share_out_between_them_is_seen() -> None:
+    def side(threads: dict[str, int], number: int):
+        found = []
+        for name, count in threads.items():
+            for each in runs(FIVE, number):
+                each.artifact.model.name = name
+                each.artifact.setup.threads = count
+                found.append(each)
+        return found
+
+    comparison = compare_reports(side({"m": 4, "n": 2}, 0), side({"m": 2, "n": 4}, 1))
+    changes = [(change.fact, change.baseline, change.candidate) for change in comparison.environment]
+    assert changes == [("threads", "2", "4"), ("threads", "4", "2")]
+
+
+def test_what_only_one_side_s_further_models_have_is_no_change() -> None:
+    other = bench("n")
+    other.artifact.model.precision = "fp32"
+    assert compare_reports([*runs(FIVE, 0), other], runs(FIVE, 1)).environment == []
+
+
+def test_a_figure_that_only_one_side_has_is_named() -> None:
+    after = runs(FIVE, 1)
+    for each in after:
+        each.artifact.measurements[0].figures.p90 = Estimate(value=None, reason="withheld")
+    assert "only the baseline has latency_p90 of m / pi5 / end-to-end / single-stream" in (
+        compare_reports(runs(FIVE, 0), after).warnings
+    )
+
+
+def test_rows_of_two_scenarios_can_be_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = [[*runs(FIVE, side), *(bench("m", scenario="offline", p50=value) for value in FIVE)] for side in (0, 1)]
+    for side, found in enumerate(sides):
+        for index, each in enumerate(found):
+            each.artifact.run = f"{side}-{index}"
+    print_comparison(compare_reports(*sides), Console(width=200))
+    shown = [line for line in capsys.readouterr().out.splitlines() if "latency_p50" in line]
+    assert ["offline" in line for line in shown].count(True) == 1
+    assert ["single-stream" in line for line in shown].count(True) == 1
