@@ -14,23 +14,6 @@ DEFAULT_OPSET = 18
 OLDEST_OPSET, NEWEST_OPSET = 9, 23
 
 
-def device_profile(device: str) -> Profile:
-    """Return the profile of an inventory entry, or of a bare profile's name.
-
-    Raises
-    ------
-    UsageError
-        There is neither.
-    """
-    from argus_edge.devices import profiles
-    from argus_edge.devices.inventory import Inventory
-
-    try:
-        return profiles.load(Inventory().get(device).profile)
-    except UsageError:
-        return profiles.load(device)
-
-
 def runtime_limit(profile: Profile, file_format: str, precision: Precision) -> RuntimeLimit:
     """Return the limits of the runtime that a format needs, after checking that the device has it.
 
@@ -77,7 +60,9 @@ def choose_opset(device: str | None, file_format: str, precision: Precision, ops
         )
     if device is None:
         return opset or DEFAULT_OPSET
-    profile = device_profile(device)
+    from argus_edge.devices import profiles
+
+    profile = profiles.load_for(device)
     limit = runtime_limit(profile, file_format, precision)
     highest = limit.max_opset
     if opset is not None and highest is not None and opset > highest:

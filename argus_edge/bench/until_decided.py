@@ -21,11 +21,12 @@ from dataclasses import dataclass
 from argus_edge.bench.options import PATIENCE, PATIENCE_S
 from argus_edge.errors import UsageError
 from argus_edge.gate.budget import Budget
-from argus_edge.gate.validate import BENCH_KINDS, ON_THE_LIMIT, validate_reports
+from argus_edge.gate.commands import more_helps
+from argus_edge.gate.validate import BENCH_KINDS, validate_reports
 from argus_edge.reports import Found
 from argus_edge.schema.agent import Scenario
 from argus_edge.schema.bench import BenchReport
-from argus_edge.schema.verdict import Verdict, VerdictLine
+from argus_edge.schema.verdict import Verdict
 
 RISK = 0.05
 GROWTH = 2.0
@@ -131,7 +132,7 @@ def until_decided(
         looks.append(Look(found, duration, level, verdict))
         if verdict.outcome != "unknown":
             return Decision(looks, "decided")
-        open_lines = [line for line in verdict.lines if _more_helps(line)]
+        open_lines = [line for line in verdict.lines if more_helps(line)]
         if not open_lines:
             return Decision(looks, f"a longer run does not help: {verdict.cause}")
         needed = _needed(budget, found, duration, level_of(len(looks) + 1))
@@ -154,19 +155,12 @@ def until_decided(
         )
 
 
-def _more_helps(line: VerdictLine) -> bool:
-    """Tell whether an undecided line may be decided by another, longer run."""
-    if line.outcome != "unknown" or line.reason == ON_THE_LIMIT:
-        return False
-    return line.measured is not None or line.needed_s is not None
-
-
 def _needed(budget: Budget, found: Found[BenchReport], duration: float, level: float) -> float:
     """Return the window of the next run: what its own level asks for, and at least twice the last one.
 
     A run that was only invalid is measured again at its length.
     """
-    lines = [line for line in validate_reports(budget, [found], [], level=level).lines if _more_helps(line)]
+    lines = [line for line in validate_reports(budget, [found], [], level=level).lines if more_helps(line)]
     invalid = found.artifact.validity.valid is not True
     grown = duration if invalid and not any(line.needed_s for line in lines) else GROWTH * duration
     return max([grown, *(duration + line.needed_s for line in lines if line.needed_s)])

@@ -10,7 +10,13 @@ from argus_edge.cli.output import emit_json, json_option, say
 @click.command()
 @click.argument("reports", nargs=-1, required=True, metavar="REPORT|BUNDLE…")
 @click.option("--budget", required=True, metavar="FILE", help="The budget, YAML; see docs/budgets.md.")
-@click.option("--device", "devices", multiple=True, metavar="PROFILE", help="Look ahead to this board; repeatable.")
+@click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    metavar="NAME",
+    help="Entry of the inventory or profile to look ahead to; repeatable.",
+)
 @click.option("--out", metavar="FILE", help="Write the sizing to FILE.")
 @json_option
 def size(

@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from argus_edge.artifacts import read_file
-from argus_edge.devices.inventory import config_folder
+from argus_edge.devices.inventory import Inventory, config_folder
 from argus_edge.errors import InputError, UsageError
 from argus_edge.schema.agent import DeviceFacts
 from argus_edge.schema.device import Peak, PowerMode, Profile
@@ -59,6 +59,20 @@ def load(name: str) -> Profile:
         where=f"built-in profiles and {user_folder()}",
         next_step=f"choose one of: {', '.join(sorted(known))}",
     )
+
+
+def load_for(device: str) -> Profile:
+    """Return the profile of an inventory entry, or of a bare profile's name.
+
+    Raises
+    ------
+    UsageError
+        There is neither.
+    """
+    try:
+        return load(Inventory().get(device).profile)
+    except UsageError:
+        return load(device)
 
 
 def load_file(path: Path | str) -> Profile:

@@ -58,6 +58,8 @@ class Budget:
     device: str | None = None
     quorum: Quorum | None = None
     description: str = ""
+    path: str = ""
+    """The file as it was given, for commands to type."""
 
     def references(self) -> dict[EfficiencyTerm, float]:
         """Return the limits that E can be measured against."""
@@ -153,6 +155,7 @@ def parse_budget(text: str, source: Source, where: str) -> Budget:
         device=reader.text(top["device"][1], "device") if "device" in top else None,
         quorum=reader.quorum(top["quorum"][1]) if "quorum" in top else None,
         description=reader.text(top["description"][1], "description") if "description" in top else "",
+        path=where,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,11 +11,12 @@ from argus_edge.bench.roofline import roofline
 from argus_edge.devices.profiles import bandwidth_bytes_s
 from argus_edge.gate.budget import Budget, Limit
 from argus_edge.gate.units import format_quantity
-from argus_edge.schema.bundle import BundleManifest, Component
+from argus_edge.schema.bundle import BundleManifest, Component, Step
 from argus_edge.schema.device import Peak, Profile
 
 OUTPUT_TOKENS = 32
 """Of the unit of work, unless a bench is told otherwise."""
+LATENCIES = ("latency_p50", "latency_p90", "latency_p95", "latency_p99")
 RUNTIME_OF = {"onnx": "onnxruntime", "tflite": "litert", "torch": "torch"}
 CACHED_BYTES = 16e6
 """Weights smaller than this may stay in a cache between calls: no memory traffic is counted for them."""
@@ -38,8 +40,12 @@ def latency_floor(manifest: BundleManifest, profile: Profile) -> tuple[float | N
     Encoders and prefill count arithmetic and weights read once; each output token after the first reads the decoder's
     weights again. None where the profile knows no peak.
     """
+    return _floor(manifest, profile, manifest.unit_of_work.steps)
+
+
+def _floor(manifest: BundleManifest, profile: Profile, steps: Sequence[Step]) -> tuple[float | None, float | None]:
     own = best = 0.0
-    for step in manifest.unit_of_work.steps:
+    for step in steps:
         component = manifest.component(step.component)
         if step.phase == "decode":
             traffic = _traffic(component)
@@ -115,6 +121,17 @@ def misfits(manifest: BundleManifest, profile: Profile) -> Iterator[str]:
             yield f"{component.name}: {runtime} there lacks {', '.join(lacking)}"
 
 
+def _macs(manifest: BundleManifest) -> float | None:
+    """Return the fewest multiply-accumulates of the unit of work; None where a component's are not counted."""
+    total = 0
+    for step in manifest.unit_of_work.steps:
+        counts = manifest.component(step.component).macs
+        if not counts:
+            return None
+        total += min(count.macs for count in counts) * (OUTPUT_TOKENS - 1 if step.phase == "decode" else 1)
+    return float(total)
+
+
 def _weights(manifest: BundleManifest) -> int:
     return sum(component.weight_bytes for component in manifest.components)
 
@@ -131,32 +148,47 @@ def _ruling(limit: Limit, manifest: BundleManifest, profile: Profile) -> Ruling 
         return Ruling(
             "cannot", f"its files are {format_quantity(_size(manifest), 'bytes')}, the budget allows {limit.text}"
         )
-    if name == "peak_memory" and _weights(manifest) > limit.value:
+    if name in ("peak_memory", "peak_rss") and _weights(manifest) > limit.value:
         # Every weight is read in a call; a runtime that maps them still has them resident while it does.
         return Ruling(
             "cannot",
             f"its weights alone are {format_quantity(_weights(manifest), 'bytes')}, the budget allows {limit.text}",
         )
-    if name == "tokens_per_s" and manifest.generation is not None:
+    if name in ("tokens_per_s", "inter_token") and manifest.generation is not None:
         bandwidth = bandwidth_bytes_s(profile)
         traffic = _traffic(manifest.component(manifest.generation.decoder))
-        if bandwidth and traffic and bandwidth / traffic < limit.value:
+        slowest = limit.value if name == "inter_token" else 1 / limit.value if limit.value > 0 else math.inf
+        if bandwidth and traffic and traffic / bandwidth > slowest:
             return Ruling(
                 "cannot", f"reading the decoder's weights allows at most {bandwidth / traffic:.3g} tokens a second"
             )
-    if name in ("latency_p50", "latency_p90", "latency_p95", "latency_p99"):
-        own, best = latency_floor(manifest, profile)
+    macs, top = _macs(manifest), _best_peak(profile)
+    if name == "macs" and macs is not None and macs > limit.value:
+        return Ruling("cannot", f"it takes {format_quantity(macs, 'MACs')}, the budget allows {limit.text}")
+    if name == "throughput" and macs and top is not None and top.gmacs * 1e9 / macs < limit.value:
+        # However large the batch, each sample's arithmetic is done; the weights are read once for all of them.
+        most = format_quantity(top.gmacs * 1e9 / macs, "1/s")
+        return Ruling("cannot", f"even the board's highest peak allows {most}, the budget wants {limit.text}")
+    if name in LATENCIES or name == "ttft":
+        steps = [step for step in manifest.unit_of_work.steps if name in LATENCIES or step.phase != "decode"]
+        own, best = _floor(manifest, profile, steps)
         if best is not None and best > limit.value:
             return Ruling(
                 "cannot",
-                f"even the board's highest peak needs {format_quantity(best, 's')}, the budget allows {limit.text}",
+                f"even the board's highest peak needs {format_quantity(best, 's')}{_of(name)}, "
+                f"the budget allows {limit.text}",
             )
         if own is not None and own > limit.value:
             return Ruling(
                 "unlikely",
-                f"at its precision's peak it needs {format_quantity(own, 's')}, the budget allows {limit.text}",
+                f"at its precision's peak it needs {format_quantity(own, 's')}{_of(name)}, "
+                f"the budget allows {limit.text}",
             )
     return None
+
+
+def _of(name: str) -> str:
+    return " to the first token" if name == "ttft" else ""
 
 
 def rulings(budget: Budget, manifest: BundleManifest, profile: Profile) -> list[Ruling]:

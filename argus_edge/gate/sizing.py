@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from argus_edge.devices import profiles
-from argus_edge.errors import InputError
+from argus_edge.errors import ArgusError, InputError
 from argus_edge.gate.budget import Budget, read_budget
+from argus_edge.gate.commands import bench_again, evaluate_for, more_helps
 from argus_edge.gate.figures import bench_figure
 from argus_edge.gate.foresight import latency_floor, rulings
 from argus_edge.gate.metrics import METRICS
 from argus_edge.gate.pareto import front
-from argus_edge.gate.validate import validate_reports
+from argus_edge.gate.validate import PARITY, validate_reports
 from argus_edge.reports import Found, find_reports, of_kind
 from argus_edge.schema.bench import BenchReport
 from argus_edge.schema.bundle import BundleManifest
 from argus_edge.schema.device import Profile
 from argus_edge.schema.evaluation import EvalReport
+from argus_edge.schema.judge import JudgeCalibration
 from argus_edge.schema.score import ScoreReport
 from argus_edge.schema.sizing import Combination, Fit, Sizing
 from argus_edge.schema.verdict import Verdict
@@ -45,7 +47,11 @@ def _combination_of(report: BenchReport) -> tuple[str, str | None, str, int | No
 
 
 def _margin(verdict: Verdict) -> float | None:
-    return min((line.headroom for line in verdict.lines if line.headroom is not None), default=None)
+    """Return the least headroom; of parity only where nothing else is limited, since a cosine of 1 has next to none."""
+    margins = [(line.metric in PARITY, line.headroom) for line in verdict.lines if line.headroom is not None]
+    # Beyond a limit it is a margin like any other.
+    over = [(False, headroom) for _, headroom in margins if headroom < 0]
+    return min(over or margins, default=(False, None))[1]
 
 
 def _measured(
@@ -53,6 +59,7 @@ def _measured(
     benches: Sequence[Found[BenchReport]],
     evals: Sequence[Found[EvalReport]],
     argus: dict[tuple[str, str], float],
+    places: Mapping[str, Path],
 ) -> Combination:
     report = benches[0].artifact
     own = [
@@ -83,18 +90,25 @@ def _measured(
         memory_bytes=value("peak_memory"),
         energy_j=value("energy"),
         argus=argus.get((report.model.sha256 or "", report.device.name)),
-        next_step=None if verdict.outcome != "unknown" else _how_to_decide(verdict, report),
+        next_step=None if verdict.outcome != "unknown" else _how_to_decide(budget, verdict, benches, places),
     )
 
 
-def _how_to_decide(verdict: Verdict, report: BenchReport) -> str:
-    if not any(line.outcome == "unknown" and line.device is not None for line in verdict.lines):
-        return f"argus-edge eval {pasted(report.model.name)} --data …"
-    again = f"argus-edge bench {pasted(report.model.name)} --device {pasted(report.device.name)}"
-    return f"{again} --until-decided {pasted(verdict.budget_source.name)}"
+def _how_to_decide(
+    budget: Budget, verdict: Verdict, benches: Sequence[Found[BenchReport]], places: Mapping[str, Path]
+) -> str | None:
+    model = places.get(benches[0].artifact.model.sha256 or "", benches[0].artifact.model.name)
+    for line in verdict.lines:
+        if line.outcome == "unknown" and not line.device:
+            return evaluate_for(line, model)
+        if more_helps(line):
+            read = next((found for found in benches if found.label == line.source), benches[0])
+            return bench_again(read.artifact, model, budget.path, budget.device, needed_s=line.needed_s)
+    # What this device does not tell, or what lies on the limit: no command decides it, and the reason says so.
+    return None
 
 
-def _foreseen(budget: Budget, manifest: Found[BundleManifest], profile: Profile) -> Combination:
+def _foreseen(budget: Budget, manifest: Found[BundleManifest], device: str, profile: Profile) -> Combination:
     bundle = manifest.artifact
     ruled = rulings(budget, bundle, profile)
     own, best = latency_floor(bundle, profile)
@@ -106,11 +120,13 @@ def _foreseen(budget: Budget, manifest: Found[BundleManifest], profile: Profile)
     return Combination(
         model=bundle.name,
         precision=bundle.precision,
-        device=profile.name,
+        device=device,
         fit=fit,
         reason=reason,
         floor_s=own if own is not None else best,
-        next_step=None if fit == "cannot fit" else f"argus-edge bench {pasted(bundle.name)} --device {profile.name}",
+        next_step=None
+        if fit == "cannot fit"
+        else f"argus-edge bench {pasted(manifest.path.parent)} --device {pasted(device)}",
     )
 
 
@@ -154,9 +170,10 @@ def size_reports(
     benches, evals, scores
         What was measured; a score report gives ARGUS.
     bundles
-        Held against the profiles of ``devices`` where no bench of them is there.
+        Held against the profiles of ``devices`` where no bench of them is there; each in the folder of its path.
     devices
-        Profiles to look ahead to; empty: those of the benches, or all where there is no bench.
+        Entries of the inventory or profiles to look ahead to; empty: the profiles of the benches, or all where there
+        is no bench.
     """
     groups: dict[tuple[str, str | None, str, int | None, str], list[Found[BenchReport]]] = {}
     for found in benches:
@@ -168,15 +185,20 @@ def size_reports(
         for device in model.devices
         if device.argus.value is not None
     }
-    combinations = [_measured(budget, group, evals, argus) for group in groups.values()]
-    known = {(found.artifact.model.sha256, found.artifact.device.profile) for found in benches}
+    places = {manifest.sha256: manifest.path.parent for manifest in bundles}
+    combinations = [_measured(budget, group, evals, argus, places) for group in groups.values()]
+    known = {
+        (found.artifact.model.sha256, name)
+        for found in benches
+        for name in (found.artifact.device.profile, found.artifact.device.name)
+    }
     names = list(devices) or sorted({found.artifact.device.profile for found in benches}) or profiles.names()
-    ahead = [profiles.load(name) for name in names]
+    ahead = {name: profiles.load_for(name) if devices else profiles.load(name) for name in names}
     combinations += [
-        _foreseen(budget, manifest, profile)
+        _foreseen(budget, manifest, name, profile)
         for manifest in bundles
-        for profile in ahead
-        if (manifest.sha256, profile.name) not in known
+        for name, profile in ahead.items()
+        if (manifest.sha256, name) not in known
     ]
     if not combinations:
         raise InputError(
@@ -196,13 +218,20 @@ def size_reports(
 
 
 def size_files(paths: Iterable[str | Path], *, budget: str | Path, devices: Sequence[str] = ()) -> Sizing:
-    """Size from files and folders: bench, eval and score reports, and bundles; see :func:`size_reports`."""
-    found = find_reports(paths, (BenchReport, EvalReport, BundleManifest, ScoreReport))
-    return size_reports(
-        read_budget(budget),
-        of_kind(found, BenchReport),
-        of_kind(found, EvalReport),
-        of_kind(found, BundleManifest),
-        of_kind(found, ScoreReport),
-        devices,
-    )
+    """Size from files and folders: bench, eval and score reports, and bundles; see :func:`size_reports`.
+
+    Without a score report among them ARGUS is computed from the eval and bench reports, where these belong together.
+    """
+    found = find_reports(paths, (BenchReport, EvalReport, BundleManifest, ScoreReport, JudgeCalibration))
+    benches, evals, scores = of_kind(found, BenchReport), of_kind(found, EvalReport), of_kind(found, ScoreReport)
+    notes = []
+    if benches and evals and not scores:
+        from argus_edge.score.assemble import score_reports
+
+        try:
+            score = score_reports(evals, benches, of_kind(found, JudgeCalibration))
+            scores = [Found(Path("computed for this sizing"), "", score)]
+        except ArgusError as error:
+            notes.append(f"No ARGUS: {error.what}" + (f" ({error.where})" if error.where else ""))
+    sizing = size_reports(read_budget(budget), benches, evals, of_kind(found, BundleManifest), scores, devices)
+    return sizing.model_copy(update={"notes": [*sizing.notes, *notes]})

@@ -19,6 +19,7 @@ from argus_edge.schema.bench import (
     Validity,
 )
 from argus_edge.schema.bench import Measurement as Timed
+from argus_edge.schema.bundle import BundleFile, BundleManifest, Component, MacCount, Step, UnitOfWork
 from argus_edge.schema.evaluation import Cell, Column, DatasetInfo, EvalReport, Measurement, ModelInfo, Perturbation
 from argus_edge.schema.judge import Breakdown, Group, JudgeCalibration, JudgedMean, TaskReport
 
@@ -194,6 +195,44 @@ def bench(
         headline="end-to-end",
     )
     return found_in(f"{name}.{device}.{scenario}.bench.json", report)
+
+
+def bundle(
+    name: str = "clip", *, gmacs: float = 4.4, weights: int = 350_000_000, opset: int = 18, precision: str = "fp32"
+) -> Found[BundleManifest]:
+    """Return the manifest of a bundle of one image encoder."""
+    component = Component(
+        name="image",
+        role="image-encoder",
+        format="onnx",
+        precision=precision,  # type: ignore[arg-type]
+        file=BundleFile(path="image.onnx", sha256=sha("f"), bytes=weights + 1000),
+        inputs=[],
+        outputs=[],
+        params=weights // 4,
+        weight_bytes=weights,
+        macs=[MacCount(dims={"batch": 1}, macs=int(gmacs * 1e9), by_counter={}, disagreement=0.0)],
+        opset=opset,
+        ir_version=8,
+        converter="by hand",
+    )
+    return found_in(
+        f"{name}/manifest.json",
+        BundleManifest(
+            name=name,
+            family="clip",
+            architecture="CLIPModel",
+            source_id=name,
+            format="onnx",
+            precision=precision,  # type: ignore[arg-type]
+            random_weights=True,
+            parity_passed=True,
+            components=[component],
+            unit_of_work=UnitOfWork(
+                task="retrieval", description="one image", steps=[Step(component="image", phase="encode")]
+            ),
+        ),
+    )
 
 
 def found_in(name: str, artifact):

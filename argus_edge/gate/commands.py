@@ -1,0 +1,83 @@
+"""The commands that decide an undecided line, as they would be typed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from argus_edge.gate.foresight import RUNTIME_OF
+from argus_edge.gate.metrics import CELL
+from argus_edge.gate.validate import ON_THE_LIMIT
+from argus_edge.schema.bench import BenchReport
+from argus_edge.schema.verdict import VerdictLine
+from argus_edge.text import pasted
+
+MOST_S = 600
+"""What `bench --until-decided` takes at most, unless told otherwise."""
+
+
+def more_helps(line: VerdictLine) -> bool:
+    """Tell whether an undecided line may be decided by another, longer run; what no run measures is not."""
+    if line.outcome != "unknown" or line.reason == ON_THE_LIMIT:
+        return False
+    return line.measured is not None or line.needed_s is not None
+
+
+def bench_again(
+    report: BenchReport,
+    model: Path | str,
+    budget: str,
+    budget_device: str | None = None,
+    *,
+    needed_s: float | None = None,
+) -> str:
+    """Return the command that benches the same model in the same way on the same device until a budget is decided.
+
+    Parameters
+    ----------
+    report
+        What was measured: its device, scenario, threads, provider and runtime are asked for again.
+    model
+        Where the model is, as far as that is known, else its name.
+    budget
+        The budget's file.
+    budget_device
+        The device that the budget is for; of another one ``bench --until-decided`` cannot decide it.
+    needed_s
+        How much longer a window the open line needs, where that is known.
+    """
+    setup, device = report.setup, report.device
+    words = ["argus-edge bench", pasted(model), "--device", pasted(device.name)]
+    if setup.runtime != RUNTIME_OF.get(report.model.format, setup.runtime):
+        words += ["--runtime", pasted(setup.runtime)]
+    if setup.provider in ("cuda", "tensorrt", "xnnpack"):
+        words += ["--provider", pasted(setup.provider)]
+    if setup.scenario.name != "single-stream":
+        words += ["--scenario", setup.scenario.name]
+    if setup.threads:
+        words += ["--threads", str(setup.threads)]
+    if budget_device in (None, device.name, device.profile):
+        words += ["--until-decided", pasted(budget)]
+        # Each part has a window of its own, and a second look may be needed.
+        whole = 2 * (needed_s or 0.0) * max(1, len({each.component for each in report.measurements}))
+        if whole > MOST_S:
+            words += ["--max-duration", f"{math.ceil(whole)}s"]
+    return " ".join(words)
+
+
+def evaluate_for(line: VerdictLine, model: Path | str) -> str:
+    """Return the command that evaluates what an undecided line lacks.
+
+    Parameters
+    ----------
+    line
+        Of a figure that no device changes.
+    model
+        Where the model is, as far as that is known, else its name.
+    """
+    cell = CELL.fullmatch(line.metric)
+    data = f"{cell['dataset']}=…" if cell else "…"
+    if cell and cell["drop"] and line.measured is None:
+        return f"argus-edge eval FP32-MODEL --data {data}"
+    perturbed = " --perturb standard" if line.metric == "robustness" else ""
+    return f"argus-edge eval {pasted(model)} --data {data}{perturbed}"
