@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from argus_edge.reports import Found, find_reports, of_kind
 from argus_edge.schema.base import Artifact
@@ -18,6 +18,9 @@ from argus_edge.schema.judge import JudgeCalibration
 from argus_edge.schema.score import ScoreReport
 from argus_edge.schema.sizing import Sizing
 from argus_edge.schema.verdict import Verdict
+
+if TYPE_CHECKING:
+    from argus_edge.gate.budget import Budget
 
 A = TypeVar("A", bound=Artifact)
 
@@ -49,6 +52,10 @@ class Gathered:
     sizing: Found[Sizing] | None = None
     history: Sequence[Moment] = ()
     notes: list[str] = field(default_factory=list)
+    given: Sequence[str] = ()
+    """The paths as they were typed."""
+    budget: Budget | None = None
+    """What the verdict was computed with, where it was computed for this page."""
 
 
 def gather(
@@ -82,7 +89,7 @@ def gather(
     from argus_edge.gate.validate import validate_reports
     from argus_edge.score.assemble import score_reports
 
-    given = list(paths)
+    given = [str(path) for path in paths]
     found = find_reports(given, KINDS) if given else []
     benches, evals, judges = of_kind(found, BenchReport), of_kind(found, EvalReport), of_kind(found, JudgeCalibration)
     notes: list[str] = []
@@ -93,10 +100,9 @@ def gather(
         except ArgusError as error:
             notes.append(f"No score: {error.what}" + (f" ({error.where})" if error.where else ""))
     verdict = _newest(of_kind(found, Verdict))
-    if budget is not None:
-        verdict = Found(
-            Path("computed for this page"), "", validate_reports(read_budget(budget), benches, evals, judges)
-        )
+    held = read_budget(budget) if budget is not None else None
+    if held is not None:
+        verdict = Found(Path("computed for this page"), "", validate_reports(held, benches, evals, judges))
     comparison = _newest(of_kind(found, Comparison))
     earlier = list(baseline)
     if earlier:
@@ -112,6 +118,8 @@ def gather(
         sizing=_newest(of_kind(found, Sizing)),
         history=history,
         notes=notes,
+        given=given,
+        budget=held,
     )
 
 

@@ -29,6 +29,7 @@ def _table(table: Table) -> str:
 def render_markdown(page: Page) -> str:
     """Return the page: the answer and its cause first, then every table."""
     mark = {"pass": "✅", "fail": "❌", "unknown": "❔"}[page.outcome]
-    head = f"## {mark} {page.word}: {escape(page.cause)}\n\nNext: {escape(page.next_step)}"
+    note = f"({page.next_note})" if page.next_step and page.next_note else page.next_note
+    head = f"## {mark} {page.word}: {escape(page.cause)}\n\nNext: {escape(f'{page.next_step} {note}')}"
     notes = [f"- {escape(note)}" for note in page.notes]
     return "\n\n".join([head, *(["\n".join(notes)] if notes else []), *map(_table, page.tables)]) + "\n"

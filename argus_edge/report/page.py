@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from argus_edge.errors import InputError
+from argus_edge.gate.commands import MOST_S, bench_again, evaluate_for, more_helps
 from argus_edge.gate.figures import bench_figure
 from argus_edge.gate.metrics import METRICS
+from argus_edge.gate.originals import check_same_data, original_of
 from argus_edge.gate.units import format_quantity
 from argus_edge.report.cells import MISSING, Cell, Table, number_cell, text_cell
+from argus_edge.report.comparison_table import outcome_words
 from argus_edge.report.gathered import Gathered
-from argus_edge.report.published import CAVEAT, PUBLISHED, SOURCE
+from argus_edge.report.published import CAVEAT, PUBLISHED, QUALITY, SOURCE, quality
 from argus_edge.report.score_words import by_rank, score_notes
 from argus_edge.report.unit_tables import steps_table, writing_table
+from argus_edge.report.verdict_table import remark
 from argus_edge.schema.base import Source
 from argus_edge.schema.bench import BenchReport, Measurement
 from argus_edge.schema.score import Scored
+from argus_edge.schema.sizing import Combination
 from argus_edge.schema.verdict import VerdictLine
 from argus_edge.text import clean, pasted
 
+MOST_PATHS = 3
+"""So many paths are written into a command; of more it says REPORT…."""
 WORDS = {"pass": "SHIP", "fail": "BLOCK", "unknown": "CANNOT TELL"}
 
 
@@ -31,6 +40,9 @@ class Page:
     word: str
     cause: str
     next_step: str
+    """A command to type, where there is one."""
+    next_note: str
+    """How long it takes, or what it is for."""
     tables: Sequence[Table]
     notes: Sequence[str] = field(default_factory=list)
 
@@ -73,7 +85,6 @@ def budget_table(gathered: Gathered) -> Table | None:
     verdict = gathered.verdict.artifact
     rows = []
     for line in verdict.lines:
-        need = "" if not line.needed_s or line.needed_s < 1 else f"; about {line.needed_s:.0f} s more"
         rows.append(
             [
                 text_cell(line.model),
@@ -87,7 +98,7 @@ def budget_table(gathered: Gathered) -> Table | None:
                     line.outcome,
                     _mark(line.outcome),
                 ),
-                text_cell((line.reason or "") + need),
+                text_cell(remark(line)),
                 text_cell(line.source),
             ]
         )
@@ -101,6 +112,8 @@ def boards_table(gathered: Gathered) -> Table | None:
         return None
     firmwares = list(dict.fromkeys(_firmware(found.artifact) for found in gathered.benches))
     devices = list(dict.fromkeys(found.artifact.device.name for found in gathered.benches))
+    quorums = gathered.verdict.artifact.quorums if gathered.verdict is not None else []
+    missing = dict.fromkeys(name for quorum in quorums for name in quorum.not_reached if name not in devices)
     models = list(dict.fromkeys(found.artifact.model.name for found in gathered.benches))
     rows = []
     for device in devices:
@@ -111,21 +124,18 @@ def boards_table(gathered: Gathered) -> Table | None:
                 for f in gathered.benches
                 if f.artifact.device.name == device and _firmware(f.artifact) == firmware
             ]
-            row.append(_matrix_cell(here, models))
+            row.append(_matrix_cell(here, models, device))
         rows.append(row)
-    notes = []
-    if gathered.verdict is not None:
-        notes = [
-            f"{quorum.model}: not reached: {', '.join(quorum.not_reached)}"
-            for quorum in gathered.verdict.artifact.quorums
-            if quorum.not_reached
-        ]
+    rows += [[text_cell(name), *(Cell("not reached", "", "open") for _ in firmwares)] for name in missing]
+    notes = [
+        f"{quorum.model}: not reached: {', '.join(quorum.not_reached)}" for quorum in quorums if quorum.not_reached
+    ]
     return Table("boards", "Boards and firmware", ("Board", *map(clean, firmwares)), rows, notes)
 
 
-def _matrix_cell(reports: Sequence[BenchReport], models: Sequence[str]) -> Cell:
+def _matrix_cell(reports: Sequence[BenchReport], models: Sequence[str], device: str) -> Cell:
     if not reports:
-        return Cell("not measured: argus-edge bench MODEL --device …", "", "open")
+        return Cell(f"not measured: argus-edge bench MODEL --device {pasted(device)}", "", "open")
     absent = [name for name in models if name not in {report.model.name for report in reports}]
     invalid = [report for report in reports if report.validity.valid is not True]
     parts = [f"{len(reports)} run{'s' if len(reports) > 1 else ''}"]
@@ -194,20 +204,26 @@ def runs_table(gathered: Gathered) -> Table | None:
 
 def drop_table(gathered: Gathered) -> Table | None:
     """Return the quality drop of each shipped file against the fp32 model, cell by cell."""
-    originals = {
-        found.artifact.model.source_id or found.artifact.model.name: found
-        for found in gathered.evals
-        if found.artifact.model.precision in ("fp32", "float32")
-    }
-    rows = []
+    rows, notes = [], []
     for found in gathered.evals:
         info = found.artifact.model
-        baseline = originals.get(info.source_id or info.name)
-        if baseline is None or baseline is found:
-            continue
-        before = {(cell.task, cell.dataset): cell.clean.headline for cell in baseline.artifact.cells}
         for cell in found.artifact.cells:
-            reference = before.get((cell.task, cell.dataset))
+            baseline = original_of(found, gathered.evals, cell.dataset)
+            if baseline is None or baseline is found:
+                continue
+            try:
+                check_same_data(found, baseline, cell.dataset)
+            except InputError as error:
+                notes.append(f"{info.name} on {cell.dataset} is not held against fp32: {error.what} ({error.where})")
+                continue
+            reference = next(
+                (
+                    other.clean.headline
+                    for other in baseline.artifact.cells
+                    if (other.task, other.dataset) == (cell.task, cell.dataset)
+                ),
+                None,
+            )
             if reference is not None:
                 rows.append(
                     [
@@ -221,7 +237,9 @@ def drop_table(gathered: Gathered) -> Table | None:
                     ]
                 )
     columns = ("Model", "Precision", "Cell", "fp32", "Shipped", "Change", "Source")
-    return Table("drop", "Quality of the shipped file", columns, rows, numeric=(3, 4, 5)) if rows else None
+    if not rows and not notes:
+        return None
+    return Table("drop", "Quality of the shipped file", columns, rows, list(dict.fromkeys(notes)), (3, 4, 5))
 
 
 def change_table(gathered: Gathered) -> Table | None:
@@ -233,6 +251,8 @@ def change_table(gathered: Gathered) -> Table | None:
         [
             text_cell(figure.model),
             text_cell(figure.device),
+            text_cell(figure.component),
+            text_cell(figure.scenario),
             text_cell(figure.figure),
             Cell(MISSING, 0.0) if figure.change is None else Cell(f"{figure.change:+.1%}", figure.change),
             Cell(
@@ -240,7 +260,7 @@ def change_table(gathered: Gathered) -> Table | None:
                 figure.low or 0.0,
             ),
             Cell(
-                figure.outcome,
+                outcome_words(figure),
                 figure.outcome,
                 {"better": "good", "worse": "bad", "too few runs": "open"}.get(figure.outcome, ""),
             ),
@@ -249,8 +269,8 @@ def change_table(gathered: Gathered) -> Table | None:
         for figure in comparison.figures
     ]
     notes = [f"warning: {warning}" for warning in comparison.warnings]
-    columns = ("Model", "Device", "Figure", "Change", "95 % interval", "Outcome", "Source")
-    return Table("change", "Change from the last release", columns, rows, notes, (3, 4))
+    columns = ("Model", "Device", "Component", "Scenario", "Figure", "Change", "95 % interval", "Outcome", "Source")
+    return Table("change", "Change from the last release", columns, rows, notes, (5, 6))
 
 
 def argus_table(gathered: Gathered) -> Table | None:
@@ -293,11 +313,12 @@ def published_table() -> Table:
             number_cell(None if row.memory_gb is None else row.memory_gb * 1e9, "bytes"),
             number_cell(row.robustness, "share"),
             number_cell(row.argus, "share"),
+            *(Cell(text, figure) for text, figure in quality(row)),
         ]
         for row in PUBLISHED
     ]
-    columns = ("Model", "Latency", "Memory", "Robustness", "ARGUS")
-    return Table("published", "Published figures", columns, rows, (f"{SOURCE}; {CAVEAT}.",), (1, 2, 3, 4))
+    columns = ("Model", "Latency", "Memory", "Robustness", "ARGUS", *QUALITY)
+    return Table("published", "Published figures", columns, rows, (f"{SOURCE}; {CAVEAT}.",), range(1, len(columns)))
 
 
 def sizing_table(gathered: Gathered) -> Table | None:
@@ -310,35 +331,78 @@ def sizing_table(gathered: Gathered) -> Table | None:
             Cell(each.fit, each.fit, marks.get(each.fit, "open")),
             text_cell(each.model),
             text_cell(each.precision),
-            text_cell(each.runtime),
+            text_cell(each.runtime and f"{each.runtime}{f', {each.threads} threads' if each.threads else ''}"),
             text_cell(each.device),
             Cell(MISSING, float("inf")) if each.margin is None else Cell(f"{each.margin:+.0%}", each.margin),
-            number_cell(each.latency_s if each.latency_s is not None else each.floor_s, "s"),
+            _sized_latency(each),
             number_cell(each.memory_bytes, "bytes"),
+            number_cell(each.energy_j, "J"),
+            number_cell(each.argus, "share"),
+            Cell("*" if each.pareto else MISSING, float(not each.pareto)),
             text_cell(each.reason),
             text_cell(gathered.sizing.label),
         ]
         for each in gathered.sizing.artifact.combinations
     ]
-    columns = ("Fit", "Model", "Precision", "Runtime", "Device", "Margin", "Latency", "Memory", "Why", "Source")
-    return Table("sizing", "What fits", columns, rows, gathered.sizing.artifact.notes, (5, 6, 7))
+    columns = (
+        "Fit", "Model", "Precision", "Runtime", "Device", "Margin", "Latency", "Memory", "Energy", "ARGUS", "Front",
+        "Why", "Source",
+    )  # fmt: skip
+    notes = list(gathered.sizing.artifact.notes)
+    if over := gathered.sizing.artifact.pareto_over:
+        notes.insert(0, f"*: nothing else is at least as good in {', '.join(over)}.")
+    return Table("sizing", "What fits", columns, rows, notes, (5, 6, 7, 8, 9))
 
 
-def next_step(gathered: Gathered) -> str:
-    """Return the one command to type next, and how long it takes where that is known."""
+def _sized_latency(each: Combination) -> Cell:
+    if each.latency_s is None and each.floor_s is not None:
+        return Cell(f"≥ {format_quantity(each.floor_s, 's')}", each.floor_s)
+    return number_cell(each.latency_s, "s")
+
+
+def next_step(gathered: Gathered) -> tuple[str, str]:
+    """Return the one command to type next, and apart from it, so that it can be pasted, how long it takes."""
     verdict = gathered.verdict.artifact if gathered.verdict else None
+    few = 0 < len(gathered.given) <= MOST_PATHS
+    reports = " ".join(map(pasted, gathered.given)) if few else "REPORT…"
     if verdict is None:
-        return "argus-edge validate REPORT… --budget FILE (seconds)"
+        return f"argus-edge validate {reports} --budget FILE", "seconds"
+    budget = gathered.budget.path if gathered.budget else verdict.budget_source.name
     if verdict.outcome == "fail":
-        return "argus-edge size REPORT… --budget FILE (seconds): which other combination fits"
-    for line in verdict.lines:
-        if line.outcome == "unknown" and line.device:
-            longer = f" --until-decided {pasted(verdict.budget_source.name)}" if line.measured is not None else ""
-            length = f" (about {line.needed_s:.0f} s)" if line.needed_s else ""
-            return f"argus-edge bench {pasted(line.model)} --device {pasted(line.device)}{longer}{length}"
-        if line.outcome == "unknown":
-            return f"argus-edge eval {pasted(line.model)} --data …"
-    return "ship it; keep these reports as the baseline of `argus-edge compare`"
+        return f"argus-edge size {reports} --budget {pasted(budget)}", "seconds: which other combination fits"
+    undecided = [line for line in verdict.lines if line.outcome == "unknown"]
+    for line in undecided:
+        if not line.device:
+            return evaluate_for(line, _place(gathered, line.model)), ""
+        if line.source is None or more_helps(line):
+            return _to_measure(gathered, line, budget)
+    if undecided:
+        line = undecided[0]
+        return (
+            "",
+            f"no longer run decides {clean(line.metric)} on {clean(line.device or '')}: {clean(line.reason or '')}",
+        )
+    return "", "ship it; keep these reports as the baseline of argus-edge compare"
+
+
+def _place(gathered: Gathered, model: str) -> Path | str:
+    """Return the folder of the bundle of a name, where there is one among the inputs; else the name."""
+    folders = [found.path.parent for found in gathered.bundles if found.artifact.name == model]
+    return folders[0] if len(folders) == 1 else model
+
+
+def _to_measure(gathered: Gathered, line: VerdictLine, budget: str) -> tuple[str, str]:
+    place = _place(gathered, line.model)
+    benched = [
+        found
+        for found in gathered.benches
+        if (found.artifact.model.name, found.artifact.device.name) == (line.model, line.device)
+    ]
+    if not benched:
+        return f"argus-edge bench {pasted(place)} --device {pasted(line.device)}", ""
+    read = max(benched, key=lambda found: (found.label == line.source, found.artifact.created))
+    command = bench_again(read.artifact, place, budget, needed_s=line.needed_s)
+    return command, f"about {line.needed_s:.0f} s" if line.needed_s else f"up to {MOST_S / 60:g} minutes"
 
 
 def build_page(gathered: Gathered) -> Page:
@@ -361,11 +425,13 @@ def build_page(gathered: Gathered) -> Page:
         )
         if table is not None
     ]
+    command, note = next_step(gathered)
     return Page(
         outcome=outcome,
         word=WORDS[outcome],
         cause=clean(verdict.cause, limit=400) if verdict else "there is no budget to hold these reports against",
-        next_step=next_step(gathered),
+        next_step=command,
+        next_note=note,
         tables=tables,
         notes=[clean(note, limit=400) for note in gathered.notes],
     )

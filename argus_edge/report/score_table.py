@@ -7,7 +7,7 @@ from rich.text import Text
 
 from argus_edge.gate.units import format_quantity
 from argus_edge.report.console import stdout_console
-from argus_edge.report.published import CAVEAT, PUBLISHED, SOURCE
+from argus_edge.report.published import CAVEAT, PUBLISHED, QUALITY, SOURCE, quality
 from argus_edge.report.score_words import by_rank, score_notes
 from argus_edge.report.tables import titled_table
 from argus_edge.schema.score import DeviceScore, Scored, ScoredModel, ScoreReport
@@ -55,7 +55,7 @@ def print_score(report: ScoreReport, console: Console | None = None) -> None:
     lines += score_notes(report)
     for line in lines:
         console.print(Text(line))
-    figures = ("latency", "memory", "robustness", "ARGUS")
+    figures = ("latency", "memory", "robustness", "ARGUS", *QUALITY)
     published = titled_table(f"Published ({CAVEAT})", ("model", *figures), figures, caption=SOURCE)
     for row in PUBLISHED:
         published.add_row(
@@ -64,5 +64,6 @@ def print_score(report: ScoreReport, console: Console | None = None) -> None:
             format_quantity(None if row.memory_gb is None else row.memory_gb * 1e9, "bytes"),
             "–" if row.robustness is None else f"{row.robustness:.3f}",
             "–" if row.argus is None else f"{row.argus:.3f}",
+            *(text for text, _ in quality(row)),
         )
     console.print(published)

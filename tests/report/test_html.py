@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -95,8 +96,45 @@ def test_on_a_phone_only_tables_scroll_sideways(opened) -> None:
     assert opened.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_it_prints(opened) -> None:
+def test_it_prints_and_breaks_no_figure_in_two(opened) -> None:
     assert opened.pdf()[:4] == b"%PDF"
+    opened.emulate_media(media="print")
+    wraps = "[...document.querySelectorAll('td.number')].map((cell) => getComputedStyle(cell).overflowWrap)"
+    assert set(opened.evaluate(wraps)) == {"break-word"}
+
+
+def test_on_a_phone_the_legend_of_many_boards_and_the_names_of_percentiles_cover_nothing(
+    browser, tmp_path: Path
+) -> None:
+    fill(tmp_path, {"a": 0.05, "b": 0.06}, devices=tuple(f"pi5-{letter}" for letter in "abcde"))
+    write_text(tmp_path / "report.html", render(tmp_path))
+    view = browser.new_page(viewport={"width": 390, "height": 844})
+    view.goto((tmp_path / "report.html").as_uri())
+
+    def box(selector: str) -> dict[str, float]:
+        view.wait_for_selector(selector)
+        return view.locator(selector).first.bounding_box()
+
+    view.locator("#p-pareto").scroll_into_view_if_needed()
+    legend, area = box("#plot-pareto .legend"), box("#plot-pareto .gridlayer")
+    assert legend["y"] + legend["height"] <= area["y"] + 1
+    view.locator("#p-latency").scroll_into_view_if_needed()
+    view.wait_for_selector("#plot-latency-0 .annotation-text")
+    tops = [each.bounding_box()["y"] for each in view.locator("#plot-latency-0 .annotation-text").all()]
+    assert all(later - earlier > 5 for earlier, later in itertools.pairwise(tops))
+    view.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_very_long_name_covers_nothing_and_widens_nothing(browser, tmp_path: Path, width: int) -> None:
+    fill(tmp_path, {"x" * 200: 0.05, "y" * 200: 0.06}, devices=("pi5",))
+    write_text(tmp_path / "report.html", render(tmp_path))
+    view = browser.new_page(viewport={"width": width, "height": 900})
+    view.goto((tmp_path / "report.html").as_uri())
+    wider = "[...document.querySelectorAll('td, li, h2, p')].filter((each) => each.scrollWidth > each.clientWidth + 1)"
+    assert view.evaluate(f"{wider}.map((each) => each.textContent.slice(0, 40))") == []
+    assert view.evaluate("document.documentElement.scrollWidth") <= width
+    view.close()
 
 
 def test_fifty_runs_stay_below_eight_megabytes(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from argus_edge.report.markdown import escape, render_markdown
 from argus_edge.report.page import build_page
 from argus_edge.report.spreadsheet import render_csv, safe_cell
 from argus_edge.schema.bench import BenchReport
-from tests.report.conftest import BUDGET, HOSTILE, fill
+from tests.report.conftest import BUDGET, CELLS, HOSTILE, fill
+from tests.support.reports import bundle, evaluation
 
 
 @pytest.fixture
@@ -31,6 +32,68 @@ def test_the_answer_and_the_line_that_caused_it_come_first(page) -> None:
     assert page.word == "CANNOT TELL"
     assert "throttled" in page.cause
     assert page.next_step.startswith("argus-edge bench")
+
+
+def test_the_next_command_names_files_where_they_are_and_says_how_long_it_takes(reports: Path) -> None:
+    budget = reports.parent / "budget.yaml"
+    page = build_page(gather([reports], budget=budget))
+    assert page.next_step == f"argus-edge bench clip-fp32 --device nano --threads 4 --until-decided {budget}"
+    assert page.next_note == "up to 10 minutes"
+    budget.write_text("budget: 1\nlimits: {latency_p95: 1 ms}")
+    page = build_page(gather([reports], budget=budget))
+    assert page.next_step == f"argus-edge size {reports} --budget {budget}"
+    assert page.next_note == "seconds: which other combination fits"
+    assert f"argus-edge validate {reports} --budget" in build_page(gather([reports])).next_step
+
+
+def test_no_command_is_proposed_for_what_no_run_can_tell(reports: Path) -> None:
+    budget = reports.parent / "budget.yaml"
+    budget.write_text("budget: 1\nlimits: {energy: 1 J}")
+    page = build_page(gather([reports], budget=budget))
+    assert page.next_step == ""
+    assert "no longer run decides energy on nano: no energy: no power sensor" in page.next_note
+    assert "--meter" in page.next_note
+
+
+def test_a_bundle_among_the_inputs_is_the_model_to_bench(reports: Path) -> None:
+    found = bundle("clip-fp32")
+    (reports / "bundles" / "clip").mkdir(parents=True)
+    write_artifact(found.artifact, reports / "bundles" / "clip" / "manifest.json")
+    step = build_page(gather([reports], budget=reports.parent / "budget.yaml")).next_step
+    assert step.startswith(f"argus-edge bench {reports / 'bundles' / 'clip'} --device nano")
+
+
+@pytest.mark.parametrize(
+    ("limit", "step"),
+    [
+        ("robustness: 0.5", "argus-edge eval a --data … --perturb standard"),
+        ("coco.r1_i2t.drop: 1 %", "argus-edge eval FP32-MODEL --data coco=…"),
+        ("coco.r1_i2t: 50 %", "argus-edge eval a --data coco=…"),
+    ],
+)
+def test_an_undecided_line_of_the_host_asks_for_the_evaluation_that_it_lacks(
+    tmp_path: Path, limit: str, step: str
+) -> None:
+    write_artifact(evaluation("a", {("retrieval", "coco"): 0.6}).artifact, tmp_path / "a.eval.json")
+    (tmp_path / "b.yaml").write_text(f"budget: 1\nlimits: {{{limit}}}")
+    assert build_page(gather([tmp_path], budget=tmp_path / "b.yaml")).next_step == step
+
+
+def test_a_board_that_was_not_reached_has_its_row_in_the_matrix(reports: Path) -> None:
+    budget = reports.parent / "budget.yaml"
+    budget.write_text(BUDGET + "quorum: {pass: 1, of: [pi5-a, pi5-b]}")
+    rows = {row[0].text: row for row in table(build_page(gather([reports], budget=budget)), "boards").rows}
+    assert {cell.text for cell in rows["pi5-b"][1:]} == {"not reached"}
+
+
+def test_quality_is_not_held_against_an_fp32_model_on_other_data(reports: Path) -> None:
+    assert table(build_page(gather([reports])), "drop").rows
+    original = evaluation("clip-fp32", CELLS, dataset_sha="other").artifact
+    original.model.source_id, original.model.precision = "clip", "fp32"
+    write_artifact(original, reports / "m0.eval.json")
+    drop = table(build_page(gather([reports])), "drop")
+    assert not drop.rows
+    assert any("dataset hash of coco differs" in note for note in drop.notes)
 
 
 def test_without_a_budget_nothing_is_decided(reports: Path) -> None:
@@ -75,11 +138,13 @@ def test_every_number_names_its_source(page) -> None:
 
 def test_the_published_figures_are_labelled(page) -> None:
     assert "not comparable digit by digit" in table(page, "published").notes[0]
+    qwen = next(row for row in table(page, "published").rows if row[0].text.startswith("Qwen"))
+    assert [cell.text for cell in qwen[1:]] == ["142 ms", "–", "0.890", "0.868", "82.7", "47.2", "141.6", "97.4"]
 
 
 def test_the_change_from_the_last_release(reports: Path, tmp_path: Path) -> None:
     page = build_page(gather([reports], baseline=[reports]))
-    assert {row[5].text for row in table(page, "change").rows} == {"too few runs"}
+    assert {row[7].text for row in table(page, "change").rows} == {"too few runs (about 3 a side)"}
 
 
 def test_markdown_shows_a_hostile_name_as_text(page) -> None:
