@@ -34,8 +34,16 @@ def reliability_line(models: Sequence[ScoredModel], reading: Literal["by-task", 
     ]
     if len(rated) < 2:
         return None
-    capable, capable_pair = max(rated, key=lambda item: item[0].scores.capability.value or 0.0)
-    reliable, reliable_pair = max(rated, key=lambda item: sum(item[1]))
+
+    # Of equally capable models the most reliable one is first, and the other way round: equal is not another order.
+    def capability(item: tuple[ScoredModel, tuple[float, float]]) -> float:
+        return round(item[0].scores.capability.value or 0.0, 9)
+
+    def reliability(item: tuple[ScoredModel, tuple[float, float]]) -> float:
+        return round(sum(item[1]), 9)
+
+    capable, capable_pair = max(rated, key=lambda item: (capability(item), reliability(item)))
+    reliable, reliable_pair = max(rated, key=lambda item: (reliability(item), capability(item)))
     if capable is reliable:
         return ReliabilityLine(
             most_capable=capable.name,

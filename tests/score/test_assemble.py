@@ -185,6 +185,17 @@ def test_the_reliability_line_names_the_term_that_turns_the_order() -> None:
     assert line.turned_by == "robustness"
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_equally_capable_models_the_steadier_one_is_both(order: int) -> None:
+    cells = {("retrieval", "coco"): 0.8, ("retrieval", "vg"): 0.8}
+    models = [
+        evaluation(name, cells, perturbed={place: {("image", "fog", 1): rate * kept} for place, rate in cells.items()})
+        for name, kept in (("shaky", 0.5), ("steady", 0.9))
+    ]
+    line = score_reports(models[::order], [], replicates=20).reliability
+    assert (line.most_capable, line.most_reliable, line.same) == ("steady", "steady", True)
+
+
 def test_weights() -> None:
     assert weights_for(0.4)["capability"] == pytest.approx(0.2)
     assert sum(weights_for(0.4).values()) == pytest.approx(1)
