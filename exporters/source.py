@@ -18,6 +18,9 @@ from argus_edge.errors import InputError
 from argus_edge.exporters.quiet import quiet
 from argus_edge.exporters.registry import FAMILIES
 
+# Who converts pickles on the hub into safetensors.
+CONVERTER = "SFconvertbot"
+
 
 @dataclass(frozen=True)
 class ModelSource:
@@ -115,7 +118,34 @@ def resolve(
     hub_id = shipped[key]["hub_id"] if key in shipped else model
     config = read_config(hub_id, revision=revision, trust_remote_code=trust_remote_code)
     commit = getattr(config, "_commit_hash", None) or revision
+    if not random_weights and not allow_pickle:
+        commit = with_safetensors(hub_id, commit)
     return ModelSource(config, architecture_of(config, model), hub_id, hub_id, commit, **common)
+
+
+def with_safetensors(hub_id: str, commit: str | None) -> str | None:
+    """Return the commit that has the weights as safetensors: the one given, or the hub's own conversion of it.
+
+    Models from before 2023 (openai/clip-vit-base-patch32) were published as pickles. For many of them the hub's
+    converter has opened a pull request that adds the same weights as safetensors. It is taken where the converter
+    itself opened it and it follows right on the commit.
+    """
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    try:
+        with quiet():
+            files = api.model_info(hub_id, revision=commit).siblings or []
+            if commit is None or any(file.rfilename.endswith(".safetensors") for file in files):
+                return commit
+            wanted: dict[str, Any] = {"discussion_type": "pull_request", "discussion_status": "open"}
+            for found in api.get_repo_discussions(hub_id, author=CONVERTER, **wanted):
+                commits = [entry.commit_id for entry in api.list_repo_commits(hub_id, revision=found.git_reference)]
+                if commits[1:2] == [commit]:
+                    return commits[0]
+    except Exception:
+        return commit  # without the hub, what is on this machine decides; loading the weights says what is missing
+    return commit
 
 
 def config_from_dict(document: dict[str, Any], *, where: str) -> Any:

@@ -153,11 +153,12 @@ def explain_weights(error: Exception, source: ModelSource) -> Exception:
     where = source.location or source.source_id
     folder = Path(where)
     pickles = [path.name for path in folder.glob("*.bin")] if folder.is_dir() else []
-    if not source.allow_pickle and (pickles or ("safetensors" in text and "pytorch_model.bin" in text)):
+    unsafe = "use_safetensors" in text or ("safetensors" in text and "pytorch_model.bin" in text)
+    if not source.allow_pickle and (pickles or unsafe):
         return InputError(
-            "The weights are a pickle, which can run code when it is opened; it is not opened unless you ask for it.",
+            "The weights are no safetensors. A pickle can run code when it is opened; none is unless you ask for it.",
             where=str(folder / pickles[0]) if pickles else where,
-            next_step="convert it to safetensors, or add --allow-pickle if you trust its author",
+            next_step="convert them to safetensors, or add --allow-pickle if you trust their author",
         )
     if "Weights only load failed" in text:
         return InputError(

@@ -163,7 +163,8 @@ def _files(folder: Path) -> Sequence[Path]:
         raise InputError(
             "The model has no safetensors weights.",
             where=str(folder),
-            next_step="convert them to safetensors (a pickle can run code when it is opened)",
+            next_step="convert them to safetensors (a pickle can run code when it is opened), or give the --revision "
+            "that has them",
         )
     return found
 
