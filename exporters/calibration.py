@@ -122,26 +122,15 @@ def prepare_image(path: Path, spec: ImagePreprocess) -> np.ndarray:
         Not a readable image.
     """
     try:
-        from PIL import Image, ImageOps, UnidentifiedImageError
+        from argus_edge.evaluate.datasets.images import ImageBrokenError, decode_image, read_image_bytes
+        from argus_edge.evaluate.models.bundle_base import preprocess_image
     except ImportError as error:
         raise MissingDependencyError("pillow", "export", needed_for="Reading calibration images") from error
     try:
-        with Image.open(path) as opened:
-            image = ImageOps.exif_transpose(opened).convert("RGB")
-    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
+        image = decode_image(read_image_bytes(str(path)))
+    except ImageBrokenError as error:
         raise InputError(f"Not a readable image: {error}.", where=str(path)) from error
-    resample = getattr(Image.Resampling, spec.resample.upper())
-    if spec.resize == "shortest-edge-then-centre-crop":
-        edge = max(spec.height, spec.width)
-        scale = edge / min(image.size)
-        image = image.resize((max(edge, int(image.width * scale)), max(edge, int(image.height * scale))), resample)
-        left, top = (image.width - spec.width) // 2, (image.height - spec.height) // 2
-        image = image.crop((left, top, left + spec.width, top + spec.height))
-    else:
-        image = image.resize((spec.width, spec.height), resample)
-    pixels = np.asarray(image, np.float32) * np.float32(spec.rescale)
-    normalised = (pixels - np.asarray(spec.mean, np.float32)) / np.asarray(spec.std, np.float32)
-    return np.ascontiguousarray(normalised.transpose(2, 0, 1))
+    return preprocess_image(image, spec)
 
 
 def calibrated(

@@ -24,7 +24,7 @@ from argus_edge.exporters.component import ComponentJob, export_component
 from argus_edge.exporters.format import Format
 from argus_edge.exporters.limits import choose_opset
 from argus_edge.exporters.plan import Family
-from argus_edge.exporters.processor import checkpoint_preprocess, copy_processor
+from argus_edge.exporters.processor import checkpoint_ends, checkpoint_preprocess, copy_processor
 from argus_edge.exporters.registry import FAMILIES, FORMATS
 from argus_edge.exporters.source import ModelSource, resolve, unsupported
 from argus_edge.exporters.stored import store
@@ -159,13 +159,19 @@ def build(
     load_dtype = storage_dtype(source, options.precision)
     capacity.check_memory(source, family, options.precision, load_dtype)
     unit_of_work = renamed_steps(family.unit_of_work(), file_format.tensor_name)
-    generation = renamed_cache(family.generation(), file_format.tensor_name)
     processor = copy_processor(source, folder)
-    preprocess = checkpoint_preprocess(family.preprocess(), folder)
+    generation = renamed_cache(checkpoint_ends(family.generation(), folder), file_format.tensor_name)
+    preprocess = family.preprocess()
+    if source.loaded is None:  # a class of the user's says for itself how its images are prepared
+        preprocess = checkpoint_preprocess(preprocess, folder)
     calibration = Calibration()
     if options.calibration is not None:
         calibration = load_calibration(options.calibration, preprocess, folder)
     warnings = []
+    if preprocess is None and family.preprocess() is not None:
+        warnings.append(
+            "the image processor resizes or cuts otherwise than a bundle can say: `eval` cannot prepare images for it"
+        )
     if source.random_weights:
         warnings.append("random weights: for sizing only, its outputs mean nothing")
     if options.precision == "int8-static" and not calibration:

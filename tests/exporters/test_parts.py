@@ -136,11 +136,12 @@ def test_shipped_configurations_have_the_published_size(name, millions):
     assert parameter_count(source, family_of(source)) / 1e6 == pytest.approx(millions, abs=0.1)
 
 
-def test_calibration_images_are_prepared_as_the_processor_does(tmp_path):
+@pytest.mark.parametrize("size", [(50, 70), (300, 600), (31, 33)])
+def test_calibration_images_are_prepared_as_the_processor_does(tmp_path, size):
     from PIL import Image
     from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 
-    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (50, 70, 3), np.uint8))
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8))
     picture.save(tmp_path / "a.png")
     spec = ImagePreprocess(
         height=32,
