@@ -28,7 +28,7 @@ class ChatBundle(Bundle, Chat):
         if generation.image_token_id is None or generation.image_features is None:
             raise InputError("The bundle does not say where an image goes in the prompt.", where=str(self.folder))
         self._image_token, self._image_input = generation.image_token_id, generation.image_features
-        self.tokens = ChatTokens(self.tokenizer(), self._image_token, str(self.folder))
+        self.tokens = ChatTokens(self.tokenizer(), self._image_token, self.folder / "processor")
 
     def _prompt(self, image: Image.Image, prompt: str) -> tuple[list[int], dict[str, Array], Array | None]:
         features = self._vision({"pixel_values": self.pixels([image])})["image_features"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,21 +25,26 @@ class ChatTokens:
     Parameters
     ----------
     tokenizer
-        A Hugging Face tokenizer with a chat template that takes images.
+        A Hugging Face tokenizer.
     image_token_id
         The placeholder that an image feature replaces.
+    folder
+        Of the tokenizer's files. A template of the processor's own in it goes before the tokenizer's, which may know
+        of no images.
 
     Raises
     ------
     InputError
-        The tokenizer has no chat template.
+        There is no chat template, or it passes an image over.
     """
 
-    def __init__(self, tokenizer: Any, image_token_id: int, where: str) -> None:
-        if not getattr(tokenizer, "chat_template", None):
+    def __init__(self, tokenizer: Any, image_token_id: int, folder: Path) -> None:
+        self._template = _processor_template(folder)
+        self._folder = folder
+        if not self._template and not getattr(tokenizer, "chat_template", None):
             raise InputError(
                 "The tokenizer has no chat template, so it is not known how to ask this model.",
-                where=where,
+                where=str(folder),
                 next_step="use the instruction-tuned checkpoint, or copy its chat_template.jinja here",
             )
         self.tokenizer = tokenizer
@@ -49,12 +56,21 @@ class ChatTokens:
     def encode(self, prompt: str, image_tokens: int) -> list[int]:
         """Return the ids of a turn with one image in front of the prompt, the model's turn opened."""
         turn = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": prompt}]}]
-        text = self.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
+        text = self.tokenizer.apply_chat_template(
+            turn, chat_template=self._template, tokenize=False, add_generation_prompt=True
+        )
         placeholders = self._image * image_tokens
         if self._opening and self._closing:
-            text = text.replace(self._opening, f"\n\n{self._opening}{placeholders}{self._closing}\n\n", 1)
+            mark, shown = self._opening, f"\n\n{self._opening}{placeholders}{self._closing}\n\n"
         else:
-            text = text.replace(self._image, placeholders, 1)
+            mark, shown = self._image, placeholders
+        if mark not in text:
+            raise InputError(
+                f"The chat template passes an image over: it does not write {mark}.",
+                where=str(self._folder),
+                next_step="copy the chat_template.json or .jinja of the model's processor here",
+            )
+        text = text.replace(mark, shown, 1)
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         return ids
 
@@ -71,6 +87,16 @@ class ChatTokens:
                 if ids:
                     found[ids[0]] = None
         return list(found)
+
+
+def _processor_template(folder: Path) -> str | None:
+    """Return the template that a processor was published with before transformers wrote ``.jinja`` files."""
+    try:
+        return str(json.loads((folder / "chat_template.json").read_text(encoding="utf-8"))["chat_template"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError("The chat template cannot be read.", where=str(folder / "chat_template.json")) from error
 
 
 class Chat(ABC):

@@ -19,7 +19,7 @@ class Gemma3(TorchChat):
 
     def image_inputs(self, images: Sequence[Image.Image]) -> tuple[dict[str, torch.Tensor], list[int]]:
         """Return pixel values; no panning and scanning."""
-        pixels = self.processor(images=list(images), return_tensors="pt")["pixel_values"]
+        pixels = self.processor(images=list(images), do_pan_and_scan=False, return_tensors="pt")["pixel_values"]
         return {"pixel_values": pixels}, [self.model.config.mm_tokens_per_image] * len(images)
 
     def token_types(self, is_image: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -14,7 +14,7 @@ from argus_edge.evaluate.models.base import Array, ModelSpec
 from argus_edge.exporters.source import ModelSource, architecture_of, explain, read_config
 from argus_edge.exporters.weights import check_keys, explain_weights
 
-__all__ = ["Torch", "load_image_processor", "load_tokenizer", "load_torch", "to_numpy"]
+__all__ = ["Torch", "load_image_processor", "load_tokenizer", "load_torch", "only_greedy", "to_numpy"]
 
 T = TypeVar("T")
 
@@ -105,6 +105,19 @@ def load_torch(spec: ModelSpec, architectures: Sequence[str]) -> tuple[Any, str]
         raise explain_weights(error, source) from error
     check_keys(model, info, source)
     return model.eval().to(spec.compute), architecture
+
+
+def only_greedy(model: Any) -> None:
+    """Keep of a checkpoint's generation settings only where an answer ends.
+
+    The others (Qwen2.5-VL's penalty on repetition, beams, least lengths) bend probabilities, and an exported bundle,
+    which is held against the original, has none of them.
+    """
+    from transformers import GenerationConfig
+
+    own = model.generation_config
+    ends = {name: getattr(own, name, None) for name in ("eos_token_id", "pad_token_id", "bos_token_id")}
+    model.generation_config = GenerationConfig(do_sample=False, **ends)
 
 
 def load_tokenizer(location: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from argus_edge.evaluate.models.torch_base import (
     Torch,
     load_image_processor,
     load_tokenizer,
+    only_greedy,
     stacked,
     to_numpy,
 )
@@ -29,9 +31,10 @@ class TorchChat(Torch, Chat):
         super().__init__(spec, model)
         self.processor = load_image_processor(self.location)
         self.image_token = model.config.image_token_id
-        self.tokens = ChatTokens(load_tokenizer(self.location), self.image_token, self.location)
+        self.tokens = ChatTokens(load_tokenizer(self.location), self.image_token, Path(self.location))
         pad = self.tokens.tokenizer.pad_token_id
         self.padding = pad if pad is not None else 0
+        only_greedy(model)
 
     @abstractmethod
     def image_inputs(self, images: Sequence[Image.Image]) -> tuple[dict[str, torch.Tensor], list[int]]:
@@ -55,9 +58,7 @@ class TorchChat(Torch, Chat):
 
         def call(batch: Sequence[Image.Image], asked: Sequence[str]) -> list[list[int]]:
             inputs = self._inputs(batch, asked)
-            out = self.model.generate(
-                **inputs, max_new_tokens=limit, do_sample=False, num_beams=1, pad_token_id=self.padding
-            )
+            out = self.model.generate(**inputs, max_new_tokens=limit, pad_token_id=self.padding)
             new = out[:, inputs["input_ids"].shape[1] :].tolist()
             return [[token for token in row if token != self.padding] for row in new]
 

@@ -40,6 +40,7 @@ class LocalJudge(Judge):
             import transformers
         except ImportError as error:
             raise MissingDependencyError("transformers", "models", needed_for="a local judge") from error
+        from argus_edge.evaluate.models.torch_base import only_greedy
 
         self.name = Path(model).name if Path(model).is_dir() else model
         self._torch = torch
@@ -62,12 +63,8 @@ class LocalJudge(Judge):
                 f"The judge cannot run on {compute[:40]!r}: {str(error).splitlines()[0][:200]}",
                 next_step="--compute cpu, or cuda:N of a GPU that this torch can use",
             ) from error
-        # Of the model's own settings only where an answer ends: others (penalties, beams) bend the probabilities.
-        own = self.model.generation_config
-        ends = {name: getattr(own, name, None) for name in ("eos_token_id", "pad_token_id", "bos_token_id")}
-        self.model.generation_config = transformers.GenerationConfig(
-            do_sample=False, max_new_tokens=max_new_tokens, **ends
-        )
+        only_greedy(self.model)
+        self._most = max_new_tokens
         self.tokenizer = getattr(self.processor, "tokenizer", self.processor)
         ratings = {str(label) for label in range(1, levels + 1)}
         # Every spelling of a rating: "4", " 4", "▁4".
@@ -107,7 +104,7 @@ class LocalJudge(Judge):
 
         try:
             with torch.inference_mode():
-                generated = self.model.generate(**inputs, logits_processor=[keep])
+                generated = self.model.generate(**inputs, max_new_tokens=self._most, logits_processor=[keep])
         except (RuntimeError, ValueError, IndexError) as error:
             raise RunFailedError(
                 f"The judge failed: {type(error).__name__}: {str(error)[:300]}",

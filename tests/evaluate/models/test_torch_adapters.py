@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -211,3 +213,53 @@ def test_a_chat_model_without_a_template_is_refused(tmp_path):
     (folder / "chat_template.jinja").unlink()
     with pytest.raises(InputError, match="chat template"):
         load(folder)
+
+
+@pytest.mark.parametrize("family", ["gemma3", "qwen2_5_vl"])
+def test_a_checkpoints_own_generation_settings_do_not_bend_its_answers(tmp_path, family):
+    # Qwen2.5-VL is published with a penalty on repetition: its bundle has none, and the two are compared.
+    folder = getattr(tiny_vlm, family)(tmp_path / family)
+
+    def written():
+        adapter = load(folder)
+        return adapter.caption(IMAGES, "a picture of"), adapter.answer(IMAGES, TEXTS)
+
+    plain = written()
+    path = folder / "generation_config.json"
+    bent = {"repetition_penalty": 50.0, "do_sample": True, "temperature": 9.0, "min_new_tokens": 7, "num_beams": 3}
+    path.write_text(json.dumps(json.loads(path.read_text()) | bent))
+    assert written() == plain
+
+
+def test_gemma3_does_not_pan_and_scan_where_its_processor_would(tmp_path):
+    # The prompt has the tokens of one picture, and a bundle sees one.
+    folder = tiny_vlm.gemma3(tmp_path / "gemma3")
+    plain = load(folder).answer(IMAGES, TEXTS)
+    path = folder / "preprocessor_config.json"
+    own = {"do_pan_and_scan": True, "pan_and_scan_min_crop_size": 8, "pan_and_scan_min_ratio_to_activate": 1.0}
+    path.write_text(json.dumps(json.loads(path.read_text()) | own | {"pan_and_scan_max_num_crops": 4}))
+    assert load(folder).answer(IMAGES, TEXTS) == plain
+
+
+@pytest.mark.parametrize("family", ["gemma3", "qwen2_5_vl"])
+def test_the_processors_own_template_goes_before_a_tokenizers_that_knows_no_image(tmp_path, family):
+    folder = getattr(tiny_vlm, family)(tmp_path / family)
+    expected = load(folder).tokens.encode("a red cat", 4)
+    template = folder / "chat_template.jinja"
+    whole = template.read_text()
+    template.write_text("{% for message in messages %}{{ message['content'][1]['text'] }}{% endfor %}")
+    with pytest.raises(InputError, match="passes an image over"):
+        load(folder).answer(IMAGES[:1], TEXTS[:1])
+    (folder / "chat_template.json").write_text(json.dumps({"chat_template": whole}))
+    assert load(folder).tokens.encode("a red cat", 4) == expected
+    (folder / "chat_template.json").write_text("[]")
+    with pytest.raises(InputError, match="cannot be read"):
+        load(folder)
+
+
+def test_of_a_tokenizers_several_templates_the_default_is_used(tmp_path):
+    folder = tiny_vlm.qwen2_5_vl(tmp_path / "qwen")
+    expected = load(folder).tokens.encode("a red cat", 4)
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates" / "tool_use.jinja").write_text("{{ messages }}")
+    assert load(folder).tokens.encode("a red cat", 4) == expected
