@@ -101,6 +101,30 @@ def test_an_answer_becomes_a_row(folder, picture):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("template", ["<s>USER: cat ASSISTANT:", "USER: cat ASSISTANT:"])
+def test_a_prompt_starts_with_one_start_token(folder, template):
+    from tokenizers import processors
+
+    judge = LocalJudge(str(folder), 5)
+    # Gemma's tokeniser writes a start token, and so does its chat template.
+    judge.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", 1)]
+    )
+    judge.tokenizer.backend_tokenizer.add_special_tokens(["<s>"])
+    judge.processor.chat_template = template
+    assert (judge._inputs("cat", [])["input_ids"] == WORDS.index("<s>")).sum() == 1
+
+
+@pytest.mark.slow
+def test_pixels_have_the_type_of_the_weights(folder, picture):
+    judge = LocalJudge(str(folder), 5)
+    judge.model.bfloat16()  # as on a GPU
+    inputs = judge._inputs("cat", [picture])
+    assert inputs["pixel_values"].dtype == torch.bfloat16
+    assert inputs["input_ids"].dtype == torch.int64
+
+
+@pytest.mark.slow
 def test_a_scale_without_tokens_is_refused(folder):
     with pytest.raises(InputError, match="no token of its own for the rating"):
         LocalJudge(str(folder), 7)

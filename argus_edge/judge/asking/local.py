@@ -81,15 +81,21 @@ class LocalJudge(Judge):
 
     def _inputs(self, prompt: str, images: Sequence[Path]) -> Any:
         pictures = [open_picture(image) for image in images]
+        options: dict[str, Any] = {}
         if getattr(self.processor, "chat_template", None):
             content: list[dict[str, str]] = [{"type": "image"} for _ in pictures]
             content.append({"type": "text", "text": prompt})
             messages = [{"role": "user", "content": content}]
             text = self.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+            start = self.tokenizer.bos_token
+            if start and text.startswith(start):
+                # Gemma's template, as most, writes the start token itself; a second one costs accuracy.
+                options["add_special_tokens"] = False
         else:
             mark = getattr(self.processor, "image_token", "<image>")
             text = f"USER: {(mark + chr(10)) * len(pictures)}{prompt}\nASSISTANT:"
-        return self.processor(text=[text], images=pictures or None, return_tensors="pt").to(self.model.device)
+        inputs = self.processor(text=[text], images=pictures or None, return_tensors="pt", **options)
+        return inputs.to(self.model.device, self.model.dtype)  # pixels in the weights' type
 
     def ask(self, prompt: str, images: Sequence[Path]) -> Answer:
         """Generate greedily and keep, at each step, the ratings' log-probabilities over the full vocabulary."""
