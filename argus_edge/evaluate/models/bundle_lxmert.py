@@ -11,7 +11,7 @@ import numpy as np
 from argus_edge.errors import InputError
 from argus_edge.evaluate.models.base import ModelSpec
 from argus_edge.evaluate.models.bundle_base import Bundle
-from argus_edge.evaluate.models.regions import RegionFeatures
+from argus_edge.evaluate.models.regions import RegionFeatures, answer_names
 
 __all__ = ["LxmertBundle", "load_lxmert_bundle"]
 
@@ -26,7 +26,8 @@ class LxmertBundle(Bundle):
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__(spec)
         self._encoder = self.runner("encoder")
-        if "question_answering_score" not in [output.name for output in self._encoder.component.outputs]:
+        shapes = {output.name: output.shape for output in self._encoder.component.outputs}
+        if "question_answering_score" not in shapes:
             raise InputError(
                 "The bundle gives LXMERT's hidden states; only its question answering can be evaluated.",
                 where=str(self.folder),
@@ -34,19 +35,12 @@ class LxmertBundle(Bundle):
             )
         self._regions = RegionFeatures(spec.features, spec.location)
         self._tokenizer = self.tokenizer()
-        self._labels = self._read_labels()
-
-    def _read_labels(self) -> dict[str, str]:
         path = self.folder / "processor" / "config.json"
         try:
-            labels = json.loads(path.read_text(encoding="utf-8"))["id2label"]
-            return {str(index): str(answer) for index, answer in labels.items()}
-        except (OSError, ValueError, KeyError, AttributeError) as error:
-            raise InputError(
-                "The bundle's configuration does not name the answers (id2label).",
-                where=str(path),
-                next_step="add them to the model's config.json and export again",
-            ) from error
+            labels = json.loads(path.read_text(encoding="utf-8")).get("id2label")
+        except (OSError, ValueError, AttributeError):
+            labels = None
+        self._names = answer_names(labels, int(shapes["question_answering_score"][-1]), str(path))
 
     def answer(self, images: Sequence[str], questions: Sequence[str]) -> list[str]:
         """Return the likeliest answer to each question."""
@@ -58,8 +52,7 @@ class LxmertBundle(Bundle):
             )
             tokens.setdefault("token_type_ids", np.zeros_like(tokens["input_ids"]))
             scores = self._encoder({**tokens, "visual_feats": features[None], "visual_pos": boxes[None]})
-            best = str(int(scores["question_answering_score"][0].argmax()))
-            found.append(self._labels.get(best, best))
+            found.append(self._names[int(scores["question_answering_score"][0].argmax())])
         return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from argus_edge.evaluate.models.base import Array, ModelSpec
-from argus_edge.evaluate.models.regions import RegionFeatures
+from argus_edge.evaluate.models.regions import RegionFeatures, answer_names
 from argus_edge.evaluate.models.torch_base import Torch, load_tokenizer, load_torch, stacked, to_numpy
 
 __all__ = ["LxmertAnswerer", "LxmertMatcher", "load_lxmert"]
@@ -52,13 +52,16 @@ class _Lxmert(Torch):
 class LxmertAnswerer(_Lxmert):
     """LxmertForQuestionAnswering: one of the answers that the checkpoint's configuration names."""
 
+    def __init__(self, spec: ModelSpec, model: Any) -> None:
+        super().__init__(spec, model)
+        self.names = answer_names(model.config.id2label, model.config.num_qa_labels, spec.location)
+
     def answer(self, images: Sequence[str], questions: Sequence[str]) -> list[str]:
         """Return the likeliest answer to each question; ``images`` are ids."""
-        labels = self.model.config.id2label
 
         def call(ids: Sequence[str], asked: Sequence[str]) -> list[str]:
             best = self._output(ids, asked).question_answering_score.argmax(dim=-1).tolist()
-            return [str(labels.get(index, labels.get(str(index), index))) for index in best]
+            return [self.names[index] for index in best]
 
         return self.fitting(call, images, questions)
 

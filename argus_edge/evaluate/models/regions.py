@@ -1,4 +1,4 @@
-"""Region features that a detector computed before, for models that have no eyes of their own (LXMERT).
+"""What LXMERT does not bring itself: region features that a detector computed before, and the names of its answers.
 
 A ``.npz`` file with two arrays an image: ``<image id>.features`` (regions, 2048) float32 and ``<image id>.boxes``
 (regions, 4) float32, left, top, right, bottom as shares of the width and height.
@@ -13,7 +13,34 @@ import numpy as np
 from argus_edge.errors import InputError
 from argus_edge.evaluate.models.base import Array
 
-__all__ = ["RegionFeatures"]
+__all__ = ["RegionFeatures", "answer_names"]
+
+
+def answer_names(labels: object, count: int, where: str) -> list[str]:
+    """Return the answers that a configuration names (``id2label``), by their index.
+
+    Parameters
+    ----------
+    count
+        How many answers the model chooses among.
+
+    Raises
+    ------
+    InputError
+        Some have no name, or all have the one that transformers makes up: a number is no answer to a question.
+    """
+    try:
+        names = {int(index): str(name) for index, name in labels.items()}  # type: ignore[attr-defined]
+        found = [names[index] for index in range(count)]
+    except (KeyError, ValueError, TypeError, AttributeError):
+        found = []
+    if not found or all(name == f"LABEL_{index}" for index, name in enumerate(found)):
+        raise InputError(
+            f"The model's configuration does not name its {count} answers (id2label).",
+            where=where,
+            next_step="add them to its config.json; docs/eval.md, LXMERT, says where they are published",
+        )
+    return found
 
 
 class RegionFeatures:

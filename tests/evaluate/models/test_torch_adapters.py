@@ -263,3 +263,15 @@ def test_of_a_tokenizers_several_templates_the_default_is_used(tmp_path):
     (folder / "additional_chat_templates").mkdir()
     (folder / "additional_chat_templates" / "tool_use.jinja").write_text("{{ messages }}")
     assert load(folder).tokens.encode("a red cat", 4) == expected
+
+
+@pytest.mark.parametrize("labels", [None, {"0": "LABEL_0", "1": "LABEL_1"}, {"0": "yes"}])
+def test_an_lxmert_whose_answers_have_no_names_is_refused(tmp_path, labels):
+    # As it is published: an answer would be a number, and the accuracy 0.
+    folder = tiny_vlm.lxmert(tmp_path / "lxmert")
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    del config["id2label"], config["label2id"]
+    path.write_text(json.dumps(config | ({"id2label": labels} if labels else {})))
+    with pytest.raises(InputError, match="does not name its 4 answers"):
+        load(folder, features=features_file(tmp_path / "features.npz", ["7"]))
