@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from PIL import Image
@@ -19,21 +20,22 @@ from argus_edge.evaluate.models.torch_base import (
 
 __all__ = ["BlipAnswerer", "BlipCaptioner", "BlipRetriever", "load_blip"]
 
-# A question or a caption is cut there, as in BLIP's own evaluation.
-_MAX_LENGTH = 35
-
 
 class _Blip(Torch):
-    def __init__(self, spec: ModelSpec, model: object) -> None:
+    def __init__(self, spec: ModelSpec, model: Any) -> None:
         super().__init__(spec, model)
         self.processor = load_image_processor(self.location)
         self.tokenizer = load_tokenizer(self.location)
+        # Not the 35 tokens of the authors' own evaluation: a question with its answer is longer, and the answer last.
+        self.longest = model.config.text_config.max_position_embeddings
 
     def _pixels(self, images: Sequence[Image.Image]) -> dict[str, torch.Tensor]:
         return self.on_device(self.processor(images=list(images), return_tensors="pt"))
 
     def _tokens(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
-        tokens = self.tokenizer(list(texts), padding=True, truncation=True, max_length=_MAX_LENGTH, return_tensors="pt")
+        tokens = self.tokenizer(
+            list(texts), padding=True, truncation=True, max_length=self.longest, return_tensors="pt"
+        )
         return self.on_device({name: tokens[name] for name in ("input_ids", "attention_mask")})
 
 

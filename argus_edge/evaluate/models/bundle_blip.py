@@ -13,8 +13,6 @@ from argus_edge.evaluate.models.bundle_decoder import BundleDecoder
 
 __all__ = ["BlipCaptionBundle", "BlipMatchBundle", "load_blip_bundle"]
 
-_MAX_LENGTH = 35  # what BLIP's authors cut captions to
-
 
 class BlipCaptionBundle(Bundle):
     """Continues the prompt; the image comes in through cross-attention."""
@@ -45,6 +43,7 @@ class BlipMatchBundle(Bundle):
         super().__init__(spec)
         self._vision, self._matching = self.runner("vision"), self.runner("matching")
         self._tokenizer = self.tokenizer()
+        self._longest = self._matching.component.dim("sequence").maximum
         self._last: tuple[Image.Image, Array] | None = None
 
     def _seen(self, image: Image.Image) -> Array:
@@ -56,7 +55,7 @@ class BlipMatchBundle(Bundle):
     def score_pairs(self, images: Sequence[Image.Image], texts: Sequence[str]) -> Array:
         """Return the log-odds of "matches"."""
         tokens = self._tokenizer(
-            list(texts), padding=True, truncation=True, max_length=_MAX_LENGTH, return_tensors="np"
+            list(texts), padding=True, truncation=True, max_length=self._longest, return_tensors="np"
         )
         limit = self._matching.component.dim("batch").maximum
         parts = []

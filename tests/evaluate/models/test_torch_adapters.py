@@ -91,6 +91,13 @@ def test_blip_retrieval_is_the_contrastive_head(tmp_path):
     np.testing.assert_allclose(cosine, float(expected[0, 0]), rtol=1e-4)
 
 
+def test_blip_reads_a_statement_to_its_end(tmp_path):
+    # A question of VCR with its answer has more tokens than a caption; what is chosen stands last.
+    adapter = load(tiny_vlm.blip(tmp_path / "blip", "BlipForImageTextRetrieval"))
+    first, second = adapter.embed_texts(["the cat " * 25 + "red", "the cat " * 25 + "blue"])
+    assert np.abs(first - second).max() > 1e-6
+
+
 def features_file(path, ids, width=8):
     rng = np.random.default_rng(0)
     arrays = {}
