@@ -227,6 +227,7 @@ def evaluate(
         threads=threads or os.cpu_count() or 1,
         revision=revision,
         features=Path(features) if features else None,
+        here=settings.get("backend", "local") == "local",
     )
     wanted = Settings(
         data={key: Path(path) for key, path in data.items()},

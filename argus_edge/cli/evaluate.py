@@ -180,6 +180,7 @@ def evaluate(
         threads=threads or os.cpu_count() or 1,
         revision=revision,
         features=Path(features) if features else None,
+        here=backend == "local",
     )
     try:
         report = run(resolved, settings, prompts, say)

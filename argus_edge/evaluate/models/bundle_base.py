@@ -15,7 +15,7 @@ from argus_edge.errors import InputError, MissingDependencyError, UsageError
 from argus_edge.evaluate.models.base import ModelSpec
 from argus_edge.schema.bundle import BundleManifest, Component, ImagePreprocess
 
-__all__ = ["Bundle", "Runner", "preprocess_image"]
+__all__ = ["Bundle", "Runner", "preprocess_image", "providers"]
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -37,8 +37,15 @@ class Runner:
         options.intra_op_num_threads = spec.threads
         options.inter_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(
-            str(folder / component.file.path), options, providers=_providers(spec.compute, onnxruntime)
+            str(folder / component.file.path), options, providers=providers(spec.compute, onnxruntime)
         )
+        if spec.compute != "cpu" and "CUDAExecutionProvider" not in self._session.get_providers():
+            raise UsageError(
+                "onnxruntime could not start CUDA; it would compute on the CPU and not say so.",
+                where=spec.compute,
+                next_step="check the GPU's number and that onnxruntime-gpu goes with the CUDA that is installed, "
+                "or --compute cpu",
+            )
         self._types = {tensor.name: np.dtype(tensor.dtype) for tensor in component.inputs}
         self._outputs = [output.name for output in self._session.get_outputs()]
         self.component = component
@@ -53,7 +60,14 @@ class Runner:
         return name in self._types
 
 
-def _providers(compute: str, onnxruntime: Any) -> list[Any]:
+def providers(compute: str, onnxruntime: Any) -> list[Any]:
+    """Return what onnxruntime is to compute with.
+
+    Raises
+    ------
+    UsageError
+        It has no CUDA provider.
+    """
     if compute == "cpu":
         return ["CPUExecutionProvider"]
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():

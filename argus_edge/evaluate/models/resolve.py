@@ -14,6 +14,7 @@ from argus_edge.artifacts import sha256_file
 from argus_edge.bundles import MANIFEST, is_bundle, read_bundle
 from argus_edge.errors import InputError, MissingDependencyError, UsageError
 from argus_edge.evaluate.models.base import ModelSpec
+from argus_edge.evaluate.models.bundle_base import providers
 from argus_edge.evaluate.models.regions import RegionFeatures
 from argus_edge.evaluate.models.user_class import class_sha256, find_class, is_class
 from argus_edge.text import pasted
@@ -48,8 +49,14 @@ def resolve_model(
     threads: int,
     revision: str | None = None,
     features: Path | None = None,
+    here: bool = True,
 ) -> Resolved:
     """Find a model.
+
+    Parameters
+    ----------
+    here
+        The model is loaded on this machine; False: on others (Ray), whose GPUs this one does not see.
 
     Raises
     ------
@@ -63,7 +70,7 @@ def resolve_model(
         raise UsageError(f"Unknown compute device {compute!r}.", next_step="cpu, cuda or cuda:N")
     folder = Path(reference)
     if is_bundle(folder):
-        found = _bundle(folder, compute, threads)
+        found = _bundle(folder, compute, threads, here)
     elif is_class(reference):
         found = _class(reference, compute, threads)
     elif reference.endswith((".onnx", ".tflite")):
@@ -73,7 +80,7 @@ def resolve_model(
             next_step="evaluate the bundle that argus-edge export writes, or wrap the file in a class of your own",
         )
     else:
-        found = _torch(reference, compute, dtype, threads, revision)
+        found = _torch(reference, compute, dtype, threads, revision, here)
     if features is not None:
         found = _with_features(found, features)
     if found.spec.family == "lxmert":
@@ -90,7 +97,7 @@ def _class(reference: str, compute: str, threads: int) -> Resolved:
     return Resolved(spec, reference, precision=str(getattr(found, "precision", "fp32")), sha256=sha256)
 
 
-def _bundle(folder: Path, compute: str, threads: int) -> Resolved:
+def _bundle(folder: Path, compute: str, threads: int, here: bool) -> Resolved:
     manifest = read_bundle(folder)
     if manifest.random_weights:
         raise InputError(
@@ -104,6 +111,10 @@ def _bundle(folder: Path, compute: str, threads: int) -> Resolved:
             where=str(folder),
             next_step=f"argus-edge export {pasted(manifest.source_id)} --format onnx --precision {manifest.precision}",
         )
+    if here:
+        import onnxruntime
+
+        providers(compute, onnxruntime)  # missed before the images are read, not after
     sha256 = sha256_file(folder / MANIFEST)
     spec = ModelSpec("bundle", manifest.family, str(folder.resolve()), sha256, compute, "float32", threads)
     return Resolved(
@@ -117,7 +128,7 @@ def _bundle(folder: Path, compute: str, threads: int) -> Resolved:
     )
 
 
-def _torch(reference: str, compute: str, dtype: str, threads: int, revision: str | None) -> Resolved:
+def _torch(reference: str, compute: str, dtype: str, threads: int, revision: str | None, here: bool) -> Resolved:
     try:
         import torch
         import transformers  # noqa: F401
@@ -125,10 +136,8 @@ def _torch(reference: str, compute: str, dtype: str, threads: int, revision: str
         raise MissingDependencyError(str(error.name), "models", needed_for="Evaluating a Hugging Face model") from error
     from argus_edge.exporters.source import resolve
 
-    if compute.startswith("cuda") and not torch.cuda.is_available():
-        raise UsageError(
-            "torch sees no CUDA device.", where=compute, next_step="--compute cpu, or a CUDA build of torch"
-        )
+    if here:
+        _check_cuda(compute, torch)
     try:
         source = resolve(reference, revision=revision)
     except InputError as error:
@@ -141,7 +150,7 @@ def _torch(reference: str, compute: str, dtype: str, threads: int, revision: str
     for path in _files(folder):
         digest.update(f"{path.relative_to(folder)} {sha256_file(path)}\n".encode())
     sha256 = digest.hexdigest()
-    chosen = _dtype(dtype, compute, torch)
+    chosen = _dtype(dtype, compute, torch, here)
     spec = ModelSpec("torch", source.config.model_type, str(folder), sha256, compute, chosen, threads)
     precision = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[chosen]
     # A report never holds a full path of the host.
@@ -149,12 +158,25 @@ def _torch(reference: str, compute: str, dtype: str, threads: int, revision: str
     return Resolved(spec, name, precision, sha256, revision=source.revision, source_id=source.source_id)
 
 
-def _dtype(asked: str, compute: str, torch: Any) -> str:
+def _check_cuda(compute: str, torch: Any) -> None:
+    if not compute.startswith("cuda"):
+        return
+    if not torch.cuda.is_available():
+        raise UsageError(
+            "torch sees no CUDA device.", where=compute, next_step="--compute cpu, or a CUDA build of torch"
+        )
+    count = torch.cuda.device_count()
+    if int(compute.partition(":")[2] or 0) >= count:
+        raise UsageError(f"torch sees {count} CUDA device(s).", where=compute, next_step=f"cuda:0 to cuda:{count - 1}")
+
+
+def _dtype(asked: str, compute: str, torch: Any, here: bool) -> str:
     if asked != "auto":
         return asked
     if not compute.startswith("cuda"):
         return "float32"
-    return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
+    # A GPU elsewhere is taken to have it: what a cluster is made of has had it since 2020.
+    return "bfloat16" if not here or torch.cuda.is_bf16_supported() else "float16"
 
 
 def _files(folder: Path) -> Sequence[Path]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from argus_edge.errors import InputError
+from argus_edge.errors import HostError, InputError
 from argus_edge.evaluate.models.base import Array, ModelSpec
 from argus_edge.exporters.source import ModelSource, architecture_of, explain, read_config
 from argus_edge.exporters.weights import check_keys, explain_weights
@@ -69,6 +69,8 @@ def load_torch(spec: ModelSpec, architectures: Sequence[str]) -> tuple[Any, str]
     InputError
         An architecture other than these, pickled or missing weights, weights that the configuration does not fit: what
         would be filled in at random is not evaluated.
+    HostError
+        The device has no room for the model, or cannot be used.
     """
     import transformers
     from transformers.utils import logging
@@ -104,7 +106,14 @@ def load_torch(spec: ModelSpec, architectures: Sequence[str]) -> tuple[Any, str]
     except Exception as error:
         raise explain_weights(error, source) from error
     check_keys(model, info, source)
-    return model.eval().to(spec.compute), architecture
+    try:
+        return model.eval().to(spec.compute), architecture
+    except (RuntimeError, AssertionError) as error:
+        raise HostError(
+            f"The model cannot be put on {spec.compute}: {str(error).splitlines()[0][:300]}",
+            where=spec.location,
+            next_step="free its memory (nvidia-smi shows who has it), or choose another --compute",
+        ) from error
 
 
 def only_greedy(model: Any) -> None:
