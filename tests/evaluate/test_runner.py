@@ -15,11 +15,13 @@ import pytest
 from argus_edge.artifacts import dump_artifact, read_artifact, sha256_file
 from argus_edge.errors import InputError, RunFailedError, UsageError
 from argus_edge.evaluate.conditions import perturbation_lines
+from argus_edge.evaluate.datasets import Question
 from argus_edge.evaluate.metrics import image_weights
 from argus_edge.evaluate.models.resolve import resolve_model
 from argus_edge.evaluate.prompts import load_prompts
 from argus_edge.evaluate.runner import Settings, evaluate
 from argus_edge.evaluate.summary import summarise
+from argus_edge.evaluate.tasks.reasoning import _choice
 from argus_edge.schema.evaluation import EvalReport
 from argus_edge.score.replicates import replicate_cell
 
@@ -57,6 +59,26 @@ def test_a_constant_embedding_and_constant_scores_do_not_count_as_knowledge(pain
     report = run("Constant", {"mine": painted}, tmp_path / "out")
     assert [cell.clean.headline for cell in report.cells] == [0.0, 0.0]
     assert summarise(report).capability == 0.0
+
+
+def test_of_choices_that_differ_by_an_article_the_right_one_is_right(painted, rule_models, tmp_path):
+    choices = ["a red", "red"]
+    lines = [
+        {"image": f"{n:02d}.png", "question": "What is it?", "answer": choices[n % 2], "choices": choices}
+        for n in range(3)
+    ]
+    (painted / "data.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    # It takes "red" for the first image, whose answer is "a red", and finds neither for the others.
+    report = run("Talker", {"mine": painted}, tmp_path / "out")
+    assert report.cells[0].clean.headline == 0.0
+
+
+def test_a_choice_that_a_dataset_gives_twice_is_right_at_either_place():
+    # VCR's wrong answers are other questions' right ones: now and then word by word the right one.
+    given = _choice(Question("q", 0, "?", ("red",), ("blue", "red", "red"), 2), ("blue", "red", "red"), np.eye(3)[1])
+    assert given.correct
+    tied = _choice(Question("q", 0, "?", ("red",), ("blue", "red"), 1), ("blue", "red"), np.ones(2))
+    assert not tied.correct
 
 
 def test_a_talker_captions_answers_and_scores_pairs(painted, rule_models, tmp_path):

@@ -16,6 +16,7 @@ __all__ = ["Folder", "Sample"]
 
 _FIELDS = ("image", "id", "caption", "captions", "question", "answer", "answers", "choices", "type")
 _MAX_SHOWN = 20
+_MAX_CHOICES = 26  # a chat model names one by its letter
 _HELP = "see docs/your-own-images.md"
 
 
@@ -65,8 +66,8 @@ class _Rows:
             raise _LineError("a question without an answer")
         correct = None
         if choices:
-            if len(choices) < 2 or len(set(choices)) != len(choices):
-                raise _LineError("choices must be two or more, all different")
+            if not 2 <= len(choices) <= _MAX_CHOICES or len(set(choices)) != len(choices):
+                raise _LineError(f"choices must be two or more, at most {_MAX_CHOICES}, all different")
             if len(answers) != 1 or answers[0] not in choices:
                 raise _LineError(f"the answer {answers[0][:60]!r} is not one of the choices")
             correct = choices.index(answers[0])

@@ -206,8 +206,12 @@ class Reasoning:
 
 def _choice(question: Question, choices: Sequence[str], scores: npt.NDArray[Any]) -> _Given:
     """Return what was chosen; a right answer that only ties with a wrong one is not chosen."""
-    accepted = {normalize_answer(answer) for answer in question.answers}
-    right = np.array([normalize_answer(choice) in accepted for choice in choices])
+    if question.correct is not None:
+        # Letter by letter: two choices may differ by no more than an article.
+        right = np.array([choice == choices[question.correct] for choice in choices])
+    else:
+        accepted = {normalize_answer(answer) for answer in question.answers}
+        right = np.array([normalize_answer(choice) in accepted for choice in choices])
     best_right = scores[right].max(initial=-np.inf)
     best_wrong = scores[~right].max(initial=-np.inf)
     return _Given(question, choices[int(np.argmax(scores))], bool(best_right > best_wrong))

@@ -77,6 +77,7 @@ def test_a_quoted_text_may_span_lines_and_the_next_error_still_names_its_line(fo
         ({"image": "a.png", "caption": "x", "answer": "y"}, "answer without a question"),
         ({"image": "a.png", "question": "x?", "answer": "c", "choices": ["a", "b"]}, "not one of the choices"),
         ({"image": "a.png", "question": "x?", "answer": "a", "choices": ["a", "a"]}, "all different"),
+        ({"image": "a.png", "question": "x?", "answer": "1", "choices": [str(n) for n in range(27)]}, "at most 26"),
         ({"image": "a.png", "caption": ["x", "y"]}, "several go into captions"),
         ({"image": "a.png", "caption": {"x": 1}}, "must be a text"),
         ({"image": "a.png", "caption": "x" * 5000}, "longer than"),
