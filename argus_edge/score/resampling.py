@@ -30,5 +30,8 @@ def image_weights(dataset: str, images: int, replicates: int, seed: int) -> Arra
         Shape (1 + B, n): a row of ones, then how often each image was drawn (multinomial, n draws).
     """
     rng = np.random.default_rng([seed, zlib.crc32(dataset.encode())])
-    drawn = rng.multinomial(images, np.full(images, 1.0 / images), size=replicates)
-    return np.vstack([np.ones(images), drawn])
+    share = np.full(images, 1.0 / images)
+    weights = np.ones((1 + replicates, images))
+    for row in weights[1:]:  # one at a time: a second array of a hundred thousand images would be another gigabyte
+        row[:] = rng.multinomial(images, share)
+    return weights

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,15 @@ def test_the_width_of_a_mean_is_that_of_the_normal_approximation() -> None:
     low, high = interval_of_mean(values, image_weights("coco", 2000, REPLICATES, 0))
     assert low < values.mean() < high
     assert high - low == pytest.approx(2 * 1.96 * values.std() / 2000**0.5, rel=0.1)
+
+
+def test_a_seed_draws_what_it_always_drew() -> None:
+    # Scores that are on record do not move.
+    weights = image_weights("coco", 300, 50, 3)
+    rng = np.random.default_rng([3, zlib.crc32(b"coco")])
+    np.testing.assert_array_equal(weights[1:], rng.multinomial(300, np.full(300, 1 / 300), size=50))
+    assert (weights[0] == 1).all()
+    assert (weights.dtype, weights[1:].sum()) == (np.float64, 50 * 300)
 
 
 def test_questions_go_with_their_image() -> None:
