@@ -107,6 +107,8 @@ def idf(dataset: str, split: str | None, out: str) -> None:
 
 
 def _describe(finding: DatasetCheck) -> str:
+    from argus_edge.evaluate.datasets.base import folder_within
+
     counts = f"{finding.images} images, {finding.captions} captions, {finding.questions} questions"
     lines = [f"{finding.name} ({finding.folder}): {'good' if finding.ok else 'NOT COMPLETE'}"]
     if finding.images:
@@ -116,6 +118,9 @@ def _describe(finding: DatasetCheck) -> str:
     for requirement in finding.missing_files:
         place = requirement.source if requirement.source.startswith("see ") else f"from {requirement.source}"
         lines.append(f"  missing: {requirement.path} ({requirement.what}); {place}")
+    inner = folder_within(Path(finding.folder), finding.missing_files)
+    if inner:
+        lines.append(f"  it is one folder deeper: {pasted(f'{finding.name}={inner}')}")
     if finding.missing_images:
         shown = ", ".join(finding.missing_images[:_SHOWN])
         lines.append(f"  {len(finding.missing_images)} image(s) missing: {shown}{_more(len(finding.missing_images))}")

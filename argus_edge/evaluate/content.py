@@ -68,12 +68,13 @@ def prepare(
         if status.reason
     ]
     if 2 * len(broken) > len(part.images) or not good:
+        places = [ref.path for ref, status in zip(part.images, statuses, strict=True) if status.reason]
         raise InputError(
             f"{len(broken)} of the {len(part.images)} images of {name} cannot be read; the first: "
             f"{broken[0].image_id}: {broken[0].reason}"
             if broken
             else f"{name} has no images.",
-            where=str(folder),
+            where=places[0] if places else str(folder),
             next_step=f"argus-edge data check {pasted(f'{name}={folder}')}",
         )
     if broken:

@@ -9,7 +9,7 @@ from pathlib import Path
 from argus_edge.errors import InputError
 from argus_edge.text import pasted
 
-__all__ = ["Dataset", "ImageRef", "Question", "Requirement", "missing_files_error"]
+__all__ = ["Dataset", "ImageRef", "Question", "Requirement", "folder_within", "missing_files_error"]
 
 MAX_TEXT = 4000
 
@@ -133,8 +133,19 @@ def missing_files_error(dataset: str, folder: Path, missing: Sequence[Requiremen
     """Return the error that lists what a dataset's folder lacks and where it comes from."""
     wrong = "The folder does not" if folder.is_dir() else "There is no such folder to"
     lines = "; ".join(f"{item.path} ({item.what})" for item in missing)
+    inner = folder_within(folder, missing)
     return InputError(
         f"{wrong} hold {dataset} as its authors publish it; missing: {lines}.",
         where=str(folder),
-        next_step=f"get it from {missing[0].source}, then: argus-edge data check {pasted(f'{dataset}={folder}')}",
+        next_step=f"it is one folder deeper: {pasted(f'{dataset}={inner}')}"
+        if inner
+        else f"get it from {missing[0].source}, then: argus-edge data check {pasted(f'{dataset}={folder}')}",
     )
+
+
+def folder_within(folder: Path, missing: Sequence[Requirement]) -> Path | None:
+    """Return the one folder in this one that holds all that this one lacks: what an archive was unpacked into."""
+    if not missing or not folder.is_dir():
+        return None
+    found = [inner for inner in folder.iterdir() if all((inner / item.path).exists() for item in missing)]
+    return found[0] if len(found) == 1 else None

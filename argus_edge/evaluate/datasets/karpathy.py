@@ -40,7 +40,10 @@ class _Karpathy(abc.ABC):
     def missing(self, root: Path) -> list[Requirement]:
         """Return what the folder lacks."""
         lacking = [] if self.find_annotations(root) else [self.requirements[0]]
-        if not any((root / folder).is_dir() for folder in self.image_folders):
+        # Of the folder itself only what it holds counts: it is there in any case.
+        if not any((root / folder).is_dir() for folder in self.image_folders if folder != ".") and not any(
+            root.glob("*.jpg")
+        ):
             lacking.append(self.requirements[1])
         return lacking
 
@@ -112,7 +115,8 @@ class Flickr30k(_Karpathy):
 
     name = "flickr30k"
     annotations = "dataset_flickr30k.json"
-    image_folders = ("flickr30k-images", "flickr30k_images", "images", ".")
+    # Kaggle's copy of it has a folder within a folder of one name.
+    image_folders = ("flickr30k-images", "flickr30k_images/flickr30k_images", "flickr30k_images", "images", ".")
     requirements = (
         Requirement("dataset_flickr30k.json", "captions and Karpathy's split", _KARPATHY),
         Requirement("flickr30k-images/", "images", "https://shannon.cs.illinois.edu/DenotationGraph/ (on request)"),

@@ -31,7 +31,7 @@ class VisualGenome:
         Requirement(
             "densecap_splits.json",
             "the published split",
-            "https://github.com/jcjohnson/densecap/blob/master/info/densecap_splits.json",
+            "https://raw.githubusercontent.com/jcjohnson/densecap/master/info/densecap_splits.json",
         ),
     )
 

@@ -6,14 +6,19 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from argus_edge.cli.data import check
 from argus_edge.errors import InputError, UsageError
+from argus_edge.evaluate.content import prepare
 from argus_edge.evaluate.datasets import parse_data_option, read_dataset, sample_folder
 from argus_edge.evaluate.datasets.annotations import iter_json_array
 from argus_edge.evaluate.datasets.check import check_dataset
 from argus_edge.evaluate.datasets.clevr import ANSWERS
 from argus_edge.evaluate.datasets.index import dataset_sha256, inspect_images, open_image
 from argus_edge.evaluate.datasets.vcr import render_tokens
+from argus_edge.evaluate.store import Store
+from argus_edge.text import pasted
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -141,7 +146,7 @@ def test_visual_genome_without_its_split_says_where_it_comes_from(tmp_path):
     (tmp_path / "densecap_splits.json").unlink()
     with pytest.raises(InputError, match=r"densecap_splits\.json") as caught:
         read_dataset("vg", tmp_path)
-    assert "github.com/jcjohnson/densecap" in caught.value.next_step
+    assert "raw.githubusercontent.com/jcjohnson/densecap" in caught.value.next_step
 
 
 def test_clevr_has_types_by_the_last_function_and_a_closed_answer_set(tmp_path):
@@ -215,6 +220,51 @@ def test_check_finds_what_is_missing_and_broken(tmp_path):
     (tmp_path / "dataset_coco.json").unlink()
     finding = check_dataset("coco", tmp_path)
     assert "karpathy" in finding.missing_files[0].source
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "inner"),
+    [
+        ("coco", lambda root: karpathy(root, "coco", "val2014"), "coco"),
+        ("clevr", clevr, "CLEVR_v1.0"),
+        ("vcr", vcr, "vcr1"),
+        ("vg", visual_genome, "visual genome"),
+    ],
+)
+def test_an_archive_unpacked_into_a_folder_of_its_own_is_found(tmp_path, name, make, inner):
+    (tmp_path / inner).mkdir()
+    (tmp_path / "other").mkdir()
+    make(tmp_path / inner)
+    with pytest.raises(InputError) as caught:
+        read_dataset(name, tmp_path)
+    assert caught.value.next_step == f"it is one folder deeper: {pasted(f'{name}={tmp_path / inner}')}"
+    checked = CliRunner().invoke(check, [f"{name}={tmp_path}"])
+    assert checked.exit_code == 2
+    assert caught.value.next_step in checked.stdout
+
+
+@pytest.mark.parametrize(("name", "folder"), [("coco", "val2014"), ("flickr30k", "flickr30k-images")])
+def test_annotations_without_images_say_where_the_images_come_from(tmp_path, name, folder):
+    karpathy(tmp_path, name, folder)
+    (tmp_path / folder).rename(tmp_path / "elsewhere")
+    finding = check_dataset(name, tmp_path)
+    assert [item.path for item in finding.missing_files] == [f"{folder}/"]
+    assert len(finding.missing_images) == 3
+    with pytest.raises(InputError, match="the file is missing") as caught:
+        prepare(name, tmp_path, store=Store(tmp_path / "store"), threads=1, say=print)
+    assert caught.value.where == str(tmp_path / folder / f"{folder}_000.jpg")
+    for image in (tmp_path / "elsewhere").iterdir():
+        image.rename(tmp_path / image.name)
+    assert check_dataset(name, tmp_path).ok
+
+
+def test_flickr30k_as_kaggle_has_it(tmp_path):
+    made = karpathy(tmp_path, "flickr30k", "flickr30k_images")
+    (made / "flickr30k_images").rename(made / "inner")
+    (made / "flickr30k_images").mkdir()
+    (made / "inner").rename(made / "flickr30k_images" / "flickr30k_images")
+    (made / "flickr30k_images" / "results.csv").write_text("image_name| comment_number| comment\n")
+    assert check_dataset("flickr30k", made).ok
 
 
 @pytest.mark.parametrize(
