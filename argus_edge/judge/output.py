@@ -33,6 +33,7 @@ def write_intervals(applied: Applied, file: IO[str]) -> None:
     kept = [name for name in applied.table.columns if name not in ADDED_COLUMNS]
     intervals = applied.intervals
     low, high = intervals.adjusted
+    midpoint = intervals.midpoint  # once: it is worked out anew each time
     raw_low = np.where(intervals.unbounded, -np.inf, intervals.lower)
     raw_high = np.where(intervals.unbounded, np.inf, intervals.upper)
     writer = csv.writer(file, lineterminator="\n")
@@ -46,7 +47,7 @@ def write_intervals(applied: Applied, file: IO[str]) -> None:
                 f"{raw_high[row]:.4f}",
                 f"{low[row]:.0f}",
                 f"{high[row]:.0f}",
-                "" if unbounded else f"{intervals.midpoint[row]:.4f}",
+                "" if unbounded else f"{midpoint[row]:.4f}",
                 safe_cell(str(applied.groups[row])),
                 "yes" if unbounded else "no",
                 applied.reasons[row],

@@ -13,6 +13,7 @@ from argus_edge.cli.judge import judge as command
 from argus_edge.errors import InputError, MissingDependencyError, UsageError
 from argus_edge.judge.conformal import beta_binomial_band
 from argus_edge.judge.groups import Grouping
+from argus_edge.judge.scale import Intervals
 from argus_edge.schema.judge import JudgeCalibration, JudgeEvaluation
 
 
@@ -44,6 +45,15 @@ def test_fit_then_apply(calibration, tmp_path):
     assert {row["group"] for row in rows} == {"task-0", "task-1"}
     # Integer intervals need no adjustment.
     assert all(float(row["lower"]) == float(row["lower_adjusted"]) for row in rows)
+
+
+def test_writing_a_row_does_not_go_over_all_rows_again(calibration, tmp_path, monkeypatch):
+    asked = []
+    middle = Intervals.midpoint.fget
+    monkeypatch.setattr(Intervals, "midpoint", property(lambda found: asked.append(1) or middle(found)))
+    new = write_scores(tmp_path / "new.csv", 100, seed=1)
+    call("apply", calibration, new, "--out", tmp_path / "intervals.csv")
+    assert len(asked) == 1
 
 
 def test_the_calibration_holds_what_score_needs(calibration):
