@@ -206,6 +206,20 @@ def test_weighted_quantiles_by_hand():
     assert weighted_quantiles(values, weights, 0.7).tolist() == [2.0, 3.0, np.inf]
 
 
+def test_similar_rows_are_looked_for_among_so_many_at_most(monkeypatch):
+    whole, _, _ = fitted("lvd", rows=800, groups=2)
+    assert len(whole.residuals) == whole.group_rows.sum() == 400
+    monkeypatch.setattr(METHODS["lvd"], "most_kept", 200)
+    monkeypatch.setattr(METHODS["lvd"], "most_of_group", 80)
+    method, new, human = fitted("lvd", rows=800, groups=2)
+    assert np.bincount(method.point_groups).tolist() == [100, 100]
+    assert (np.diff(method.residuals) >= 0).all()
+    assert method.predict(new).covers(human).mean() >= 0.7
+    monkeypatch.setattr(METHODS["lvd"], "most_kept", 100)
+    method, _, _ = fitted("lvd", rows=800, groups=2)
+    assert np.bincount(method.point_groups).tolist() == [80, 80]
+
+
 @pytest.mark.slow
 def test_boosting_shortens_intervals_where_there_is_something_to_gain():
     from argus_edge.judge.boosting import boost_lengths

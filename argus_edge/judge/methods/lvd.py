@@ -84,6 +84,9 @@ class LocallyValidDiscriminative(ConformalMethod):
     cost: ClassVar[float] = 0.8
     dimensions: ClassVar[int] = 10
     kernel_rows: ClassVar[int] = 500
+    # Every new row is held against all rows that are kept, so there is an end to them; of a group so many at least.
+    most_kept: ClassVar[int] = 20_000
+    most_of_group: ClassVar[int] = 1_000
 
     def train(self, rows: Rows, labels: Array, rng: np.random.Generator) -> None:
         """Fit the mean and the kernel."""
@@ -109,6 +112,12 @@ class LocallyValidDiscriminative(ConformalMethod):
 
     def calibrate(self, rows: Rows, labels: Array) -> None:
         """Keep the residuals, ascending, and where they lie."""
+        if len(rows) > self.most_kept:
+            # The rows of a group come in random order, so its first ones are a random choice.
+            most = max(self.most_of_group, self.most_kept // self.group_count)
+            groups = range(self.group_count)
+            kept = np.concatenate([np.flatnonzero(rows.groups == group)[:most] for group in groups])
+            rows, labels = rows.take(kept), labels[kept]
         residuals = self.scores(rows, labels)
         order = np.argsort(residuals, kind="stable")
         self.residuals, self.points = residuals[order], self._embed(rows)[order]
