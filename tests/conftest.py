@@ -42,5 +42,6 @@ def own_user_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     home = tmp_path_factory.mktemp("user")
     for name in ("CONFIG", "DATA", "CACHE", "STATE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
-    monkeypatch.delenv("ARGUS_EDGE_STORE", raising=False)
+    for name in ("CONFIG", "DATA", "STORE"):
+        monkeypatch.delenv(f"ARGUS_EDGE_{name}", raising=False)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

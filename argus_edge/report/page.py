@@ -85,25 +85,26 @@ def budget_table(gathered: Gathered) -> Table | None:
     verdict = gathered.verdict.artifact
     rows = []
     for line in verdict.lines:
+        # What a phone shows of a row without scrolling comes first.
         rows.append(
             [
-                text_cell(line.model),
-                text_cell(line.device or "host"),
-                text_cell(line.metric if line.component is None else f"{line.metric} of {line.component}"),
-                Cell(_interval(line), float("inf") if line.measured is None else line.measured),
-                Cell(f"{'≤' if line.direction == 'at most' else '≥'} {clean(line.limit_text)}", line.limit),
-                Cell(MISSING, float("inf")) if line.headroom is None else Cell(f"{line.headroom:+.0%}", line.headroom),
                 Cell(
                     {"pass": "pass", "fail": "FAIL", "unknown": "unknown"}[line.outcome],
                     line.outcome,
                     _mark(line.outcome),
                 ),
+                text_cell(line.metric if line.component is None else f"{line.metric} of {line.component}"),
+                Cell(_interval(line), float("inf") if line.measured is None else line.measured),
+                Cell(f"{'≤' if line.direction == 'at most' else '≥'} {clean(line.limit_text)}", line.limit),
+                Cell(MISSING, float("inf")) if line.headroom is None else Cell(f"{line.headroom:+.0%}", line.headroom),
+                text_cell(line.model),
+                text_cell(line.device or "host"),
                 text_cell(remark(line)),
                 text_cell(line.source),
             ]
         )
-    columns = ("Model", "Device", "Figure", "Measured [95 %]", "Limit", "Headroom", "Outcome", "Why", "Source")
-    return Table("budget", f"Budget {clean(verdict.budget)}", columns, rows, verdict.notes, (3, 4, 5))
+    columns = ("Outcome", "Figure", "Measured [95 %]", "Limit", "Headroom", "Model", "Device", "Why", "Source")
+    return Table("budget", f"Budget {clean(verdict.budget)}", columns, rows, verdict.notes, (2, 3, 4))
 
 
 def boards_table(gathered: Gathered) -> Table | None:

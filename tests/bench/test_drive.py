@@ -89,7 +89,8 @@ def test_a_model(entry, store, squeezenet):
 
 def test_a_model_that_fills_the_devices_memory_is_ended(entry, store, squeezenet, monkeypatch):
     monkeypatch.setattr(drive, "memory_limit", lambda facts: 20 << 20)
-    outcome = bench(prepare(request(squeezenet)), entry, store)
+    # Long enough to be looked at: memory is read with the sensors.
+    outcome = bench(prepare(request(squeezenet, duration=3.0, sample_period_s=0.1)), entry, store)
     assert isinstance(outcome.error, RunFailedError)
     assert "Out of memory" in outcome.error.what
     monkeypatch.undo()

@@ -96,6 +96,16 @@ def test_on_a_phone_only_tables_scroll_sideways(opened) -> None:
     assert opened.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_on_a_phone_each_budget_line_shows_how_it_came_out_and_what_was_measured(opened) -> None:
+    opened.set_viewport_size({"width": 390, "height": 844})
+    rows = opened.locator("section:has(#t-budget) tbody tr").all()
+    assert rows
+    for row in rows:
+        assert row.locator("td").first.inner_text() in ("pass", "FAIL", "unknown")
+        begins = [cell.bounding_box()["x"] for cell in row.locator("td").all()[:3]]
+        assert max(begins) < 300
+
+
 def test_it_prints_and_breaks_no_figure_in_two(opened) -> None:
     assert opened.pdf()[:4] == b"%PDF"
     opened.emulate_media(media="print")
