@@ -50,7 +50,8 @@ def checkpoint_preprocess(spec: ImagePreprocess | None, bundle: Path) -> ImagePr
     try:
         own = image_processor_config(bundle / "processor")
         resize = own_resize(own, spec)
-        if resize is None:
+        resample = FILTERS.get(own["resample"]) if own.get("resample") is not None else spec.resample
+        if resize is None or resample is None:
             return None
         plain = own.get("do_normalize") is False
         changes = {
@@ -58,7 +59,7 @@ def checkpoint_preprocess(spec: ImagePreprocess | None, bundle: Path) -> ImagePr
             "mean": [0.0] * 3 if plain else own.get("image_mean") or spec.mean,
             "std": [1.0] * 3 if plain else own.get("image_std") or spec.std,
             "rescale": 1.0 if own.get("do_rescale") is False else own.get("rescale_factor") or spec.rescale,
-            "resample": FILTERS.get(own.get("resample"), spec.resample),
+            "resample": resample,
         }
         return ImagePreprocess.model_validate({**spec.model_dump(), **changes})
     except (ValueError, AttributeError, TypeError) as error:

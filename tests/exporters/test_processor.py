@@ -104,8 +104,16 @@ def test_images_are_prepared_as_by_the_checkpoints_own_processor(tmp_path, case)
         {"size": {"height": SIZE, "width": SIZE + 8}, "do_center_crop": False},
         {"size": {"height": SIZE + 8, "width": SIZE + 8}},
         {"do_resize": False},
+        {"resample": 4},
     ],
-    ids=["cuts less than it resizes to", "cuts nothing", "not square", "stretches, then cuts", "resizes nothing"],
+    ids=[
+        "cuts less than it resizes to",
+        "cuts nothing",
+        "not square",
+        "stretches, then cuts",
+        "resizes nothing",
+        "box filter",
+    ],
 )
 def test_what_a_bundle_cannot_say_is_not_said_otherwise(tmp_path, change):
     write(tmp_path, "preprocessor_config.json", {**CLIP, **change})
