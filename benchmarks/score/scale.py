@@ -55,6 +55,7 @@ def statistics(task: str, rate: float, rng: np.random.Generator) -> dict[str, Co
     matches = rng.binomial(totals, rate)
     lengths = np.tile([10, 10], (IMAGES, 1))
     return {
+        "captioned": column(np.ones(IMAGES), "uint8"),
         "cider": column(rng.gamma(2.0, rate, IMAGES), "float64"),
         "bleu": column(np.hstack([matches, totals, lengths]), "uint16"),
     }
