@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from argus_edge.gate.figures import NO_ORIGINAL
 from argus_edge.gate.foresight import RUNTIME_OF
 from argus_edge.gate.metrics import CELL
 from argus_edge.gate.validate import ON_THE_LIMIT
+from argus_edge.schema.agent import Scenario
 from argus_edge.schema.bench import BenchReport
 from argus_edge.schema.verdict import VerdictLine
 from argus_edge.text import pasted
@@ -23,6 +25,11 @@ def more_helps(line: VerdictLine) -> bool:
     return line.measured is not None or line.needed_s is not None
 
 
+def evaluation_helps(line: VerdictLine) -> bool:
+    """Tell whether an undecided line is of a figure that no device changes, and an evaluation may decide it."""
+    return line.outcome == "unknown" and not line.device and line.reason != ON_THE_LIMIT
+
+
 def bench_again(
     report: BenchReport,
     model: Path | str,
@@ -36,7 +43,7 @@ def bench_again(
     Parameters
     ----------
     report
-        What was measured: its device, scenario, threads, provider and runtime are asked for again.
+        What was measured: its device, scenario with its load, threads, provider and runtime are asked for again.
     model
         Where the model is, as far as that is known, else its name.
     budget
@@ -54,6 +61,7 @@ def bench_again(
         words += ["--provider", pasted(setup.provider)]
     if setup.scenario.name != "single-stream":
         words += ["--scenario", setup.scenario.name]
+    words += _load(setup.scenario)
     if setup.threads:
         words += ["--threads", str(setup.threads)]
     if budget_device in (None, device.name, device.profile):
@@ -63,6 +71,15 @@ def bench_again(
         if whole > MOST_S:
             words += ["--max-duration", f"{math.ceil(whole)}s"]
     return " ".join(words)
+
+
+def _load(scenario: Scenario) -> list[str]:
+    """Return the options for what differs from the load that a scenario has of itself."""
+    usual = Scenario()
+    values = {"--batch": (scenario.batch, usual.batch), "--streams": (scenario.streams, usual.streams)}
+    rates = {"--fps": (scenario.fps, usual.fps), "--qps": (scenario.qps, None)}
+    words = [f"{option} {value:.12g}" for option, (value, own) in {**values, **rates}.items() if value != own]
+    return words + ([f"--latency-bound {scenario.latency_bound_s:.12g}s"] if scenario.latency_bound_s else [])
 
 
 def evaluate_for(line: VerdictLine, model: Path | str) -> str:
@@ -77,7 +94,7 @@ def evaluate_for(line: VerdictLine, model: Path | str) -> str:
     """
     cell = CELL.fullmatch(line.metric)
     data = f"{cell['dataset']}=…" if cell else "…"
-    if cell and cell["drop"] and line.measured is None:
+    if line.reason == NO_ORIGINAL:
         return f"argus-edge eval FP32-MODEL --data {data}"
     perturbed = " --perturb standard" if line.metric == "robustness" else ""
     return f"argus-edge eval {pasted(model)} --data {data}{perturbed}"

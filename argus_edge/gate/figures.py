@@ -17,6 +17,7 @@ from argus_edge.schema.verdict import Counted
 LEVEL = 0.95
 PERCENTILES = {"latency_p50": 0.50, "latency_p90": 0.90, "latency_p95": 0.95, "latency_p99": 0.99}
 
+NO_ORIGINAL = "the drop needs the eval report of the fp32 model too"
 NO_ENERGY = "no power sensor was read: bench with --energy (a Pi 5's own), or --meter FILE.csv"
 
 
@@ -194,7 +195,7 @@ def cell_figure(own: Sequence[Found[EvalReport]], evals: Sequence[Found[EvalRepo
         return figure
     baseline = original_of(found, evals, dataset)
     if baseline is None:
-        return _missing("the drop needs the eval report of the fp32 model too", source=found.label)
+        return _missing(NO_ORIGINAL, source=found.label)
     if baseline is found:
         return figure if figure.value is None else Figure(0.0, 0.0, 0.0, source=found.label)
     check_same_data(found, baseline, dataset)

@@ -9,7 +9,7 @@ from pathlib import Path
 from argus_edge.devices import profiles
 from argus_edge.errors import ArgusError, InputError
 from argus_edge.gate.budget import Budget, read_budget
-from argus_edge.gate.commands import bench_again, evaluate_for, more_helps
+from argus_edge.gate.commands import bench_again, evaluate_for, evaluation_helps, more_helps
 from argus_edge.gate.figures import bench_figure
 from argus_edge.gate.foresight import latency_floor, rulings
 from argus_edge.gate.metrics import METRICS
@@ -99,7 +99,7 @@ def _how_to_decide(
 ) -> str | None:
     model = places.get(benches[0].artifact.model.sha256 or "", benches[0].artifact.model.name)
     for line in verdict.lines:
-        if line.outcome == "unknown" and not line.device:
+        if evaluation_helps(line):
             return evaluate_for(line, model)
         if more_helps(line):
             read = next((found for found in benches if found.label == line.source), benches[0])

@@ -22,6 +22,7 @@ from argus_edge.text import pasted
 
 BENCH_KINDS = ("latency", "generation", "rate", "memory", "size", "energy", "temperature", "parity")
 ON_THE_LIMIT = "the figure lies on the limit: no practical length decides"
+ANY_DEVICE = "any device"
 PARITY = ("parity_error", "parity_cosine")
 LONGER: dict[Counted, str] = {
     "samples": "measure longer",
@@ -300,7 +301,7 @@ def validate_reports(
                 _line(
                     limit,
                     subject,
-                    budget.device or "any device",
+                    budget.device or ANY_DEVICE,
                     Figure(None, reason="there is no bench report"),
                     True,
                     "",

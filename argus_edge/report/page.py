@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from argus_edge.errors import InputError
-from argus_edge.gate.commands import MOST_S, bench_again, evaluate_for, more_helps
+from argus_edge.gate.commands import MOST_S, bench_again, evaluate_for, evaluation_helps, more_helps
 from argus_edge.gate.figures import bench_figure
 from argus_edge.gate.metrics import METRICS
 from argus_edge.gate.originals import check_same_data, original_of
 from argus_edge.gate.units import format_quantity
+from argus_edge.gate.validate import ANY_DEVICE
 from argus_edge.report.cells import MISSING, Cell, Table, number_cell, text_cell
 from argus_edge.report.comparison_table import outcome_words
 from argus_edge.report.gathered import Gathered
@@ -373,16 +374,14 @@ def next_step(gathered: Gathered) -> tuple[str, str]:
         return f"argus-edge size {reports} --budget {pasted(budget)}", "seconds: which other combination fits"
     undecided = [line for line in verdict.lines if line.outcome == "unknown"]
     for line in undecided:
-        if not line.device:
+        if evaluation_helps(line):
             return evaluate_for(line, _place(gathered, line.model)), ""
-        if line.source is None or more_helps(line):
+        if line.device and (line.source is None or more_helps(line)):
             return _to_measure(gathered, line, budget)
     if undecided:
         line = undecided[0]
-        return (
-            "",
-            f"no longer run decides {clean(line.metric)} on {clean(line.device or '')}: {clean(line.reason or '')}",
-        )
+        where = f" on {clean(line.device)}" if line.device else ""
+        return "", f"no longer run decides {clean(line.metric)}{where}: {clean(line.reason or '')}"
     return "", "ship it; keep these reports as the baseline of argus-edge compare"
 
 
@@ -400,7 +399,8 @@ def _to_measure(gathered: Gathered, line: VerdictLine, budget: str) -> tuple[str
         if (found.artifact.model.name, found.artifact.device.name) == (line.model, line.device)
     ]
     if not benched:
-        return f"argus-edge bench {pasted(place)} --device {pasted(line.device)}", ""
+        device = "NAME" if line.device == ANY_DEVICE else pasted(line.device)
+        return f"argus-edge bench {pasted(place)} --device {device}", ""
     read = max(benched, key=lambda found: (found.label == line.source, found.artifact.created))
     command = bench_again(read.artifact, place, budget, needed_s=line.needed_s)
     return command, f"about {line.needed_s:.0f} s" if line.needed_s else f"up to {MOST_S / 60:g} minutes"

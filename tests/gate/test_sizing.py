@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from argus_edge.artifacts import write_artifact
+from argus_edge.bench.options import scenario_of
+from argus_edge.cli.bench import bench as bench_command
 from argus_edge.devices import profiles
 from argus_edge.devices.inventory import Inventory
 from argus_edge.errors import InputError
@@ -20,6 +22,7 @@ from argus_edge.reports import Found
 from argus_edge.schema.agent import ParityFigures
 from argus_edge.schema.base import Source
 from argus_edge.schema.device import DeviceEntry
+from argus_edge.schema.evaluation import Interval, Metric
 from tests.support.reports import bench, bundle, evaluation
 
 
@@ -173,6 +176,34 @@ def test_the_command_asks_for_the_same_combination_again() -> None:
     assert each.next_step == (
         "argus-edge bench m --device pi5 --runtime tensorrt --provider cuda --threads 2 --until-decided b.yaml"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "load"),
+    [
+        ("server", {"qps": 20.0}),
+        ("server", {"latency_bound_s": 0.05}),
+        ("paced", {"fps": 12.5}),
+        ("multi-stream", {"streams": 4}),
+        ("offline", {"batch": 16}),
+    ],
+)
+def test_the_command_asks_for_the_same_load_again(name: str, load: dict[str, float]) -> None:
+    report = bench("m", p50=0.05)
+    report.artifact.setup.scenario = scenario = scenario_of(name, **load)
+    (each,) = size_reports(budget("  latency_p50: 50 ms"), [report], [], [], []).combinations
+    given = bench_command.make_context("bench", each.next_step.split()[2:]).params
+    options = {key: given[key] for key in ("batch", "fps", "qps", "streams")}
+    assert scenario_of(given["scenario"], latency_bound_s=given["latency_bound"], **options) == scenario
+
+
+def test_no_evaluation_is_proposed_for_what_lies_on_the_limit() -> None:
+    report = bench("a")
+    found = evaluation("a", {("retrieval", "coco"): 0.5})
+    found.artifact.cells[0].clean.metrics["r1_i2t"] = Metric(value=0.5, interval=Interval(low=0.4, high=0.6), n=200)
+    (each,) = size_reports(budget("  coco.r1_i2t: 0.5"), [report], [found], [], []).combinations
+    assert (each.fit, each.next_step) == ("undecided", None)
+    assert "lies on the limit" in each.reason
 
 
 def test_what_no_run_can_tell_has_a_reason_and_no_command() -> None:

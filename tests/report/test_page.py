@@ -14,8 +14,9 @@ from argus_edge.report.markdown import escape, render_markdown
 from argus_edge.report.page import build_page
 from argus_edge.report.spreadsheet import render_csv, safe_cell
 from argus_edge.schema.bench import BenchReport
+from argus_edge.schema.evaluation import Interval, Metric
 from tests.report.conftest import BUDGET, CELLS, HOSTILE, fill
-from tests.support.reports import bundle, evaluation
+from tests.support.reports import bench, bundle, evaluation
 
 
 @pytest.fixture
@@ -77,6 +78,31 @@ def test_an_undecided_line_of_the_host_asks_for_the_evaluation_that_it_lacks(
     write_artifact(evaluation("a", {("retrieval", "coco"): 0.6}).artifact, tmp_path / "a.eval.json")
     (tmp_path / "b.yaml").write_text(f"budget: 1\nlimits: {{{limit}}}")
     assert build_page(gather([tmp_path], budget=tmp_path / "b.yaml")).next_step == step
+
+
+@pytest.mark.parametrize(
+    ("limit", "step"),
+    [
+        # The model that was benched has no evaluation of its own either.
+        ("coco.r1_i2t.drop: 1 %", "argus-edge eval a --data coco=…"),
+        ("latency_p50: 1 s", "argus-edge bench b --device NAME"),
+    ],
+)
+def test_the_next_command_is_about_the_report_that_is_not_there(tmp_path: Path, limit: str, step: str) -> None:
+    only = bench("a") if limit.startswith("coco") else evaluation("b", {("retrieval", "coco"): 0.6})
+    write_artifact(only.artifact, tmp_path / "report.json")
+    (tmp_path / "b.yaml").write_text(f"budget: 1\nlimits: {{{limit}}}")
+    assert build_page(gather([tmp_path], budget=tmp_path / "b.yaml")).next_step == step
+
+
+def test_no_command_is_proposed_for_a_figure_of_the_host_that_lies_on_the_limit(tmp_path: Path) -> None:
+    found = evaluation("a", {("retrieval", "coco"): 0.5}).artifact
+    found.cells[0].clean.metrics["r1_i2t"] = Metric(value=0.5, interval=Interval(low=0.4, high=0.6), n=200)
+    write_artifact(found, tmp_path / "a.eval.json")
+    (tmp_path / "b.yaml").write_text("budget: 1\nlimits: {coco.r1_i2t: 50 %}")
+    page = build_page(gather([tmp_path], budget=tmp_path / "b.yaml"))
+    assert page.next_step == ""
+    assert page.next_note.startswith("no longer run decides coco.r1_i2t: the figure lies on the limit")
 
 
 def test_a_board_that_was_not_reached_has_its_row_in_the_matrix(reports: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -147,5 +148,9 @@ def folder_within(folder: Path, missing: Sequence[Requirement]) -> Path | None:
     """Return the one folder in this one that holds all that this one lacks: what an archive was unpacked into."""
     if not missing or not folder.is_dir():
         return None
-    found = [inner for inner in folder.iterdir() if all((inner / item.path).exists() for item in missing)]
+    try:
+        # os.path: what may not be looked into (a disk's lost+found) holds nothing.
+        found = [each for each in folder.iterdir() if all(os.path.exists(each / item.path) for item in missing)]
+    except OSError:
+        return None
     return found[0] if len(found) == 1 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -241,6 +242,20 @@ def test_an_archive_unpacked_into_a_folder_of_its_own_is_found(tmp_path, name, m
     checked = CliRunner().invoke(check, [f"{name}={tmp_path}"])
     assert checked.exit_code == 2
     assert caught.value.next_step in checked.stdout
+
+
+def test_a_folder_that_may_not_be_looked_into_holds_nothing(tmp_path, monkeypatch):
+    (tmp_path / "lost+found").mkdir()
+    real = os.stat
+
+    def stat(path, *args, **kwargs):
+        if "lost+found/" in str(path):
+            raise PermissionError(13, "Permission denied")
+        return real(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, "stat", stat)
+    with pytest.raises(InputError, match="The folder does not hold clevr"):
+        read_dataset("clevr", tmp_path)
 
 
 @pytest.mark.parametrize(("name", "folder"), [("coco", "val2014"), ("flickr30k", "flickr30k-images")])
