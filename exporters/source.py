@@ -130,12 +130,14 @@ def with_safetensors(hub_id: str, commit: str | None) -> str | None:
     converter has opened a pull request that adds the same weights as safetensors. It is taken where the converter
     itself opened it and it follows right on the commit.
     """
-    from huggingface_hub import HfApi
+    from huggingface_hub import HfApi, constants
 
     api = HfApi()
     try:
         with quiet():
-            files = api.model_info(hub_id, revision=commit).siblings or []
+            # Of itself it waits for a hub that never answers.
+            published = api.model_info(hub_id, revision=commit, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+            files = published.siblings or []
             if commit is None or any(file.rfilename.endswith(".safetensors") for file in files):
                 return commit
             wanted: dict[str, Any] = {"discussion_type": "pull_request", "discussion_status": "open"}

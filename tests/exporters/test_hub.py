@@ -22,8 +22,9 @@ def hub(monkeypatch):
     state = SimpleNamespace(files=list(PICKLE), requests={"refs/pr/66": (CONVERTER, [CONVERTED, PUBLISHED])})
 
     class Api:
-        def model_info(self, repo_id, *, revision):
+        def model_info(self, repo_id, *, revision, timeout=None):
             assert revision == PUBLISHED
+            assert timeout, "a hub that never answers would be waited for"
             return SimpleNamespace(siblings=[SimpleNamespace(rfilename=name) for name in state.files])
 
         def get_repo_discussions(self, repo_id, *, author, discussion_type, discussion_status):
