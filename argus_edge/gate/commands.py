@@ -55,7 +55,9 @@ def bench_again(
     """
     setup, device = report.setup, report.device
     words = ["argus-edge bench", pasted(model), "--device", pasted(device.name)]
-    if setup.runtime != RUNTIME_OF.get(report.model.format, setup.runtime):
+    if setup.runtime == "server":
+        words.append("--runtime server --url URL")  # a report never holds an address
+    elif setup.runtime != RUNTIME_OF.get(report.model.format, setup.runtime):
         words += ["--runtime", pasted(setup.runtime)]
     if setup.provider in ("cuda", "tensorrt", "xnnpack"):
         words += ["--provider", pasted(setup.provider)]

@@ -178,6 +178,13 @@ def test_the_command_asks_for_the_same_combination_again() -> None:
     )
 
 
+def test_the_command_for_a_server_says_that_it_is_one() -> None:
+    report = bench("m", p50=0.05)
+    report.artifact.setup.runtime, report.artifact.model.format = "server", "none"
+    (each,) = size_reports(budget("  latency_p50: 50 ms"), [report], [], [], []).combinations
+    assert each.next_step.startswith("argus-edge bench m --device pi5 --runtime server --url URL ")
+
+
 @pytest.mark.parametrize(
     ("name", "load"),
     [
