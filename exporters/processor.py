@@ -62,7 +62,7 @@ def checkpoint_preprocess(spec: ImagePreprocess | None, bundle: Path) -> ImagePr
             "resample": resample,
         }
         return ImagePreprocess.model_validate({**spec.model_dump(), **changes})
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise InputError(
             f"The image processor's configuration is not readable: {error}.", where="preprocessor_config.json"
         ) from error
@@ -115,7 +115,7 @@ def checkpoint_ends(generation: Generation | None, bundle: Path) -> Generation |
     try:
         named = json.loads(path.read_text(encoding="utf-8")).get("eos_token_id")
         ends = [int(end) for end in (named if isinstance(named, list) else [named]) if end is not None]
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise InputError(f"The generation settings are not readable: {error}.", where=path.name) from error
     return generation.model_copy(update={"eos_token_ids": ends or generation.eos_token_ids})
 

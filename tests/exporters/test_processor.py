@@ -137,6 +137,19 @@ def test_a_processor_that_cannot_be_read(tmp_path, document):
         checkpoint_preprocess(spec("stretch"), tmp_path)
 
 
+def test_files_that_are_nested_without_end(tmp_path):
+    from argus_edge.exporters.qwen2_5_vl import Qwen25VlFamily
+    from tests.exporters.tiny_models import qwen2_5_vl
+
+    for name in ("preprocessor_config.json", "generation_config.json"):
+        (write(tmp_path, name, {}) / name).write_text("[" * 100_000)
+    with pytest.raises(InputError, match="not readable"):
+        checkpoint_preprocess(spec("stretch"), tmp_path)
+    generation = Qwen25VlFamily(qwen2_5_vl().config, "Qwen2_5_VLForConditionalGeneration").generation()
+    with pytest.raises(InputError, match="not readable"):
+        checkpoint_ends(generation, tmp_path)
+
+
 def test_a_bundle_ends_where_the_checkpoints_own_settings_end(tmp_path):
     from argus_edge.exporters.qwen2_5_vl import Qwen25VlFamily
     from tests.exporters.tiny_models import qwen2_5_vl

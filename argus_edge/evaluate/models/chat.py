@@ -91,12 +91,16 @@ class ChatTokens:
 
 def _processor_template(folder: Path) -> str | None:
     """Return the template that a processor was published with before transformers wrote ``.jinja`` files."""
+    path = folder / "chat_template.json"
     try:
-        return str(json.loads((folder / "chat_template.json").read_text(encoding="utf-8"))["chat_template"])
+        found = json.loads(path.read_text(encoding="utf-8"))["chat_template"]
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError("The chat template cannot be read.", where=str(folder / "chat_template.json")) from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError("The chat template cannot be read.", where=str(path)) from error
+    if not isinstance(found, str):
+        raise InputError("The chat template cannot be read: it is no text.", where=str(path))
+    return found
 
 
 class Chat(ABC):

@@ -259,9 +259,10 @@ def test_the_processors_own_template_goes_before_a_tokenizers_that_knows_no_imag
         load(folder).answer(IMAGES[:1], TEXTS[:1])
     (folder / "chat_template.json").write_text(json.dumps({"chat_template": whole}))
     assert load(folder).tokens.encode("a red cat", 4) == expected
-    (folder / "chat_template.json").write_text("[]")
-    with pytest.raises(InputError, match="cannot be read"):
-        load(folder)
+    for broken in ("[]", '{"chat_template": null}', '{"chat_template": [{"name": "default"}]}', "[" * 100_000):
+        (folder / "chat_template.json").write_text(broken)
+        with pytest.raises(InputError, match="cannot be read"):
+            load(folder)
 
 
 def test_of_a_tokenizers_several_templates_the_default_is_used(tmp_path):
