@@ -164,14 +164,17 @@ def build(
     preprocess = family.preprocess()
     if source.loaded is None:  # a class of the user's says for itself how its images are prepared
         preprocess = checkpoint_preprocess(preprocess, folder)
+    warnings = []
+    if preprocess is None and family.preprocess() is not None:
+        unsaid = "the image processor resizes or cuts otherwise than a bundle can say"
+        if options.precision == "int8-static" and not source.random_weights:
+            raise UsageError(
+                f"int8-static cannot be calibrated on images: {unsaid}.", next_step="choose another --precision"
+            )
+        warnings.append(f"{unsaid}: `eval` cannot prepare images for it")
     calibration = Calibration()
     if options.calibration is not None:
         calibration = load_calibration(options.calibration, preprocess, folder)
-    warnings = []
-    if preprocess is None and family.preprocess() is not None:
-        warnings.append(
-            "the image processor resizes or cuts otherwise than a bundle can say: `eval` cannot prepare images for it"
-        )
     if source.random_weights:
         warnings.append("random weights: for sizing only, its outputs mean nothing")
     if options.precision == "int8-static" and not calibration:

@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="needs the export extra")
 transformers = pytest.importorskip("transformers", minversion="5", reason="the families need transformers 5")
 Image = pytest.importorskip("PIL.Image")
 
-from argus_edge.errors import InputError
+from argus_edge.errors import InputError, UsageError
 from argus_edge.evaluate.models.bundle_base import preprocess_image
 from argus_edge.exporters.clip import MEAN, STD
 from argus_edge.exporters.processor import checkpoint_ends, checkpoint_preprocess
@@ -166,6 +166,22 @@ def test_a_bundle_ends_where_the_checkpoints_own_settings_end(tmp_path):
     write(tmp_path, "generation_config.json", {"eos_token_id": ["end"]})
     with pytest.raises(InputError, match="not readable"):
         checkpoint_ends(generation, tmp_path)
+
+
+def test_nothing_is_calibrated_on_images_that_cannot_be_prepared(tiny, tmp_path):
+    from argus_edge.exporters.export import ExportOptions, export_model
+
+    folder = tmp_path / "model"
+    shutil.copytree(tiny("clip"), folder)
+    (folder / "preprocessor_config.json").write_text(json.dumps({"do_resize": False}))
+    (tmp_path / "samples").mkdir()
+    (tmp_path / "samples" / "a.txt").write_text("a cat\n")
+    Image.new("RGB", (8, 8)).save(tmp_path / "samples" / "a.png")
+    options = ExportOptions(
+        model=str(folder), out=tmp_path / "bundle", precision="int8-static", calibration=tmp_path / "samples"
+    )
+    with pytest.raises(UsageError, match="cannot be calibrated on images"):
+        export_model(options)
 
 
 @pytest.mark.slow
