@@ -47,6 +47,18 @@ def clean(text: str, *, limit: int = 500, lines: bool = False) -> str:
     return text if len(text) <= limit else text[: max(limit - 1, 0)] + ELLIPSIS
 
 
+def first_line(error: BaseException, limit: int = 300) -> str:
+    r"""Return the first line of what an error says, for it may say pages; its type where it says nothing.
+
+    Examples
+    --------
+    >>> first_line(ValueError("no such shape\nof many")), first_line(ValueError())
+    ('no such shape', 'ValueError')
+    """
+    lines = str(error).strip().splitlines()
+    return lines[0][:limit] if lines else type(error).__name__
+
+
 def printable(text: str) -> str:
     r"""Return a text of our own making, of which a part may be a stranger's, without what would steer a terminal.
 

@@ -30,6 +30,7 @@ from argus_edge.schema.bundle import (
     Precision,
     TensorSpec,
 )
+from argus_edge.text import first_line
 
 Say = Callable[[str], None]
 # The exported graph is run once to be walked, at the lengths at which the original is counted; above this, not.
@@ -175,7 +176,7 @@ def count_original(plan: ComponentPlan, piece: Piece, bare: Piece, dims: dict[st
         except ImportError:
             break
         except Exception as error:
-            reason = f"cannot trace this component: {str(error).splitlines()[0][:200]}"
+            reason = f"cannot trace this component: {first_line(error, 200)}"
     return Counts(dims, flop_counter, reason)
 
 

@@ -18,6 +18,7 @@ from argus_edge.exporters.plan import Arrays, ComponentPlan, Piece
 from argus_edge.exporters.quiet import quiet
 from argus_edge.onnx_facts import graph_facts
 from argus_edge.schema.bundle import Precision
+from argus_edge.text import first_line
 
 # torch's newer exporter translates to opset 18; below that, only its older one writes files that load.
 FIRST_DYNAMO_OPSET = 18
@@ -152,7 +153,7 @@ def opset_errors(opset: int) -> Iterator[None]:
     except (torch.onnx.errors.OnnxExporterError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "nable to cast" not in str(error) and "opset" not in str(error).lower():
             raise
-        first = str(error).strip().splitlines()[0][:400] if str(error).strip() else type(error).__name__
+        first = first_line(error, 400)
         raise MisfitError(
             f"The model cannot be written in opset {opset}: {first}",
             next_step="leave out --opset (the device's profile chooses one), or give a higher one",

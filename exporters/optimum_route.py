@@ -20,6 +20,7 @@ from argus_edge.exporters.onnx_format import OnnxFormat, opset_errors
 from argus_edge.exporters.plan import ComponentPlan, Family, Piece, hide_tail
 from argus_edge.exporters.quiet import quiet
 from argus_edge.schema.bundle import Precision, Step, SymbolicDim, TensorSpec, UnitOfWork, ValueRange
+from argus_edge.text import first_line
 
 
 def available() -> bool:
@@ -158,7 +159,7 @@ def _exporter_config(config: Any, architecture: str) -> Any:
     except (KeyError, ValueError, AttributeError) as error:
         raise InputError(
             f"Neither a family of argus-edge nor Optimum exports {architecture} ({config.model_type}).",
-            next_step=f"Optimum says: {str(error).splitlines()[0][:300]}",
+            next_step=f"Optimum says: {first_line(error)}",
         ) from error
     if getattr(found, "use_past", False) or getattr(config, "is_encoder_decoder", False):
         raise InputError(

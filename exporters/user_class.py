@@ -25,6 +25,7 @@ from argus_edge.schema.bundle import (
     UnitOfWork,
     ValueRange,
 )
+from argus_edge.text import first_line
 
 GUIDE = "see docs/export.md, A class of your own"
 METHOD = "export_components"
@@ -224,7 +225,7 @@ def _plan(name: str, module: nn.Module, example: dict[str, torch.Tensor]) -> Com
         first, second = (named_outputs(name, module(*_at(example, specs, size))) for size in sizes)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
         raise InputError(
-            f"The component {name!r} does not run on its example at batch 2: {str(error).splitlines()[0][:300]}",
+            f"The component {name!r} does not run on its example at batch 2: {first_line(error)}",
             next_step=GUIDE,
         ) from error
     dims = [SymbolicDim(name=BATCH, minimum=1, maximum=LARGEST_BATCH, typical=1)]

@@ -16,6 +16,7 @@ from argus_edge.devices.inventory import Inventory, config_folder
 from argus_edge.errors import InputError, UsageError
 from argus_edge.schema.agent import DeviceFacts
 from argus_edge.schema.device import Peak, PowerMode, Profile
+from argus_edge.text import first_line
 
 GENERIC = "generic-linux"
 MAX_PROFILE_BYTES = 1 << 20
@@ -174,7 +175,7 @@ def _read_anew(path: Path, modified: int, size: int) -> Mapping[str, Any]:
     try:
         document = yaml.safe_load(read_file(path, limit=MAX_PROFILE_BYTES))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"Not a YAML document: {str(error).splitlines()[0]}.", where=str(path)) from error
+        raise InputError(f"Not a YAML document: {first_line(error)}.", where=str(path)) from error
     if not isinstance(document, dict):
         raise InputError("A profile is a mapping of fields.", where=str(path), next_step="see docs/profiles.md")
     return document

@@ -234,6 +234,13 @@ def test_validate_as_a_command(tmp_path: Path) -> None:
     assert bad.stdout.startswith("BLOCK")
 
 
+def test_a_report_of_a_window_of_no_time_is_no_fault_of_ours() -> None:
+    found = bench("a", spread=0.3)
+    found.artifact.measurements[0].figures.window_s = 0.0
+    (line,) = validate_reports(budget("  latency_p95: 60 ms"), [found], []).lines
+    assert (line.outcome, line.needed_samples) == ("unknown", None)
+
+
 def test_strict_is_about_the_runs_that_count(tmp_path: Path) -> None:
     from argus_edge.artifacts import write_artifact
 

@@ -14,6 +14,7 @@ from argus_edge.artifacts import read_artifact
 from argus_edge.errors import InputError, MissingDependencyError, UsageError
 from argus_edge.evaluate.models.base import ModelSpec
 from argus_edge.schema.bundle import BundleManifest, Component, ImagePreprocess
+from argus_edge.text import first_line
 
 __all__ = ["Bundle", "Runner", "preprocess_image", "providers"]
 
@@ -125,7 +126,7 @@ class Bundle:
             return AutoTokenizer.from_pretrained(str(location))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
-                f"The bundle's tokenizer cannot be read: {str(error).splitlines()[0][:200]}",
+                f"The bundle's tokenizer cannot be read: {first_line(error, 200)}",
                 where=str(location),
                 next_step="export the model again from a folder that holds its tokenizer",
             ) from error

@@ -13,6 +13,7 @@ from argus_edge.errors import HostError, InputError
 from argus_edge.evaluate.models.base import Array, ModelSpec
 from argus_edge.exporters.source import ModelSource, architecture_of, explain, read_config
 from argus_edge.exporters.weights import check_keys, explain_weights
+from argus_edge.text import first_line
 
 __all__ = ["Torch", "load_image_processor", "load_tokenizer", "load_torch", "only_greedy", "to_numpy"]
 
@@ -110,7 +111,7 @@ def load_torch(spec: ModelSpec, architectures: Sequence[str]) -> tuple[Any, str]
         return model.eval().to(spec.compute), architecture
     except (RuntimeError, AssertionError) as error:
         raise HostError(
-            f"The model cannot be put on {spec.compute}: {str(error).splitlines()[0][:300]}",
+            f"The model cannot be put on {spec.compute}: {first_line(error)}",
             where=spec.location,
             next_step="free its memory (nvidia-smi shows who has it), or choose another --compute",
         ) from error

@@ -10,6 +10,7 @@ from argus_edge.errors import InputError, MissingDependencyError, RunFailedError
 from argus_edge.judge.asking.base import Answer, Judge
 from argus_edge.judge.asking.pictures import open_picture
 from argus_edge.judge.asking.position import plain
+from argus_edge.text import first_line
 
 __all__ = ["LocalJudge"]
 
@@ -52,7 +53,7 @@ class LocalJudge(Judge):
             )
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise InputError(
-                f"The judge cannot be loaded: {str(error).splitlines()[0][:300]}",
+                f"The judge cannot be loaded: {first_line(error)}",
                 where=model,
                 next_step="give a folder or id of an image-text-to-text model, or --server for an API",
             ) from error
@@ -60,7 +61,7 @@ class LocalJudge(Judge):
             self.model = self.model.to(compute).eval()
         except (RuntimeError, AssertionError) as error:
             raise UsageError(
-                f"The judge cannot run on {compute[:40]!r}: {str(error).splitlines()[0][:200]}",
+                f"The judge cannot run on {compute[:40]!r}: {first_line(error, 200)}",
                 next_step="--compute cpu, or cuda:N of a GPU that this torch can use",
             ) from error
         only_greedy(self.model)
