@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from argus_edge.errors import needing
+
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
@@ -169,7 +171,8 @@ def export(model: str | Path, out: str | Path, *, say: Say = _quiet, **options: 
     ParityError
         The exported model does not compute what the original computes.
     """
-    from argus_edge.exporters.export import ExportOptions, export_model
+    with needing("export", "Exporting"):
+        from argus_edge.exporters.export import ExportOptions, export_model
 
     return export_model(ExportOptions(model=str(model), out=Path(out), **options), say)
 
@@ -213,6 +216,10 @@ def evaluate(
     """
     import os
 
+    with needing("eval", "Evaluating"):
+        import PIL.Image  # noqa: F401
+        import pyarrow  # noqa: F401
+        import scipy  # noqa: F401
     from argus_edge.evaluate.conditions import perturbation_lines
     from argus_edge.evaluate.models.resolve import resolve_model
     from argus_edge.evaluate.prompts import load_prompts
@@ -328,9 +335,11 @@ def judge_fit(
         As the options of ``argus-edge judge fit``.
     """
     from argus_edge.judge.calibration import fit_calibration
+    from argus_edge.judge.fitting import require_packages
     from argus_edge.judge.table import join_tables, read_table
     from argus_edge.judge.tasks import Demands
 
+    require_packages([method])
     table = join_tables([read_table(str(path), labels=labels) for path in scores])
     return fit_calibration(
         table,
@@ -387,9 +396,11 @@ def judge_evaluate(
         Told what goes on.
     """
     from argus_edge.judge.evaluation import Plan, evaluate_judges
+    from argus_edge.judge.fitting import require_packages
     from argus_edge.judge.table import read_table
     from argus_edge.judge.tasks import Demands
 
+    require_packages(list(methods))
     tables = [read_table(str(path), labels=labels) for path in scores]
     demands = Demands(tables[0].scale.span / 2 if max_width is None else max_width, min_correlation)
     plan = Plan(methods=list(methods), splits=splits, alpha=alpha, by=by, demands=demands, jobs=jobs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from argus_edge.text import printable
@@ -23,6 +25,7 @@ __all__ = [
     "ParityError",
     "RunFailedError",
     "UsageError",
+    "needing",
 ]
 
 
@@ -83,6 +86,17 @@ class MissingDependencyError(UsageError):
             f"{needed_for} needs the package {package}, which is not installed.",
             next_step=f'pip install "argus-edge[{extra}]"',
         )
+
+
+@contextmanager
+def needing(extra: str, needed_for: str) -> Iterator[None]:
+    """Around imports: a package that is not installed becomes a :class:`MissingDependencyError`."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("argus_edge"):  # a fault of ours
+            raise
+        raise MissingDependencyError(str(error.name), extra, needed_for=needed_for) from error
 
 
 class DeviceError(ArgusError):

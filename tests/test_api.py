@@ -1,12 +1,13 @@
 """The verbs as functions of Python: the same artefacts as the commands write."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from argus_edge import api
 from argus_edge.artifacts import read_artifact, write_artifact
-from argus_edge.errors import DeviceUnreachableError, UsageError
+from argus_edge.errors import DeviceUnreachableError, MissingDependencyError, UsageError
 from argus_edge.schema.judge import JudgeCalibration
 from argus_edge.store.records import Store
 from tests.support.devices import probed_once  # noqa: F401
@@ -35,6 +36,28 @@ def reports(tmp_path):
 def home(tmp_path, monkeypatch):
     """A home of the test's own for the device `local`."""
     monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "call"),
+    [
+        ("torch", "export", lambda: api.export("clip-vit-b32", "out", random_weights=True)),
+        ("PIL.Image", "eval", lambda: api.evaluate("model", {"mine": "photos"}, "out")),
+    ],
+)
+def test_a_package_that_is_not_installed_is_an_error_that_names_the_extra(package, extra, call, monkeypatch):
+    monkeypatch.delitem(sys.modules, "argus_edge.exporters.export", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependencyError, match=package) as caught:
+        call()
+    assert f"argus-edge[{extra}]" in str(caught.value)
+
+
+@pytest.mark.parametrize("verb", [api.judge_fit, api.judge_evaluate])
+def test_a_judge_without_its_packages_is_an_error_that_names_the_extra(verb, monkeypatch):
+    monkeypatch.setattr("argus_edge.judge.fitting.find_spec", lambda _: None)
+    with pytest.raises(MissingDependencyError, match="scikit-learn"):
+        verb(["labelled.csv"])
 
 
 def test_reports_become_a_score_a_verdict_and_a_sizing(reports, budget):

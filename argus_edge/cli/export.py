@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from argus_edge.cli.output import emit_json, json_option, say
-from argus_edge.errors import MissingDependencyError
+from argus_edge.errors import needing
 
 
 @click.command()
@@ -71,10 +71,8 @@ def export(
     blip-captioning-base, lxmert-vqa, gemma-3-4b, qwen2.5-vl-3b). Every component is run in its target runtime and
     compared with the original before the bundle appears.
     """
-    try:
+    with needing("export", "Exporting"):
         from argus_edge.exporters.export import ExportOptions, export_model
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(str(error.name), "export", needed_for="Exporting") from error
     import signal
     import sys
 

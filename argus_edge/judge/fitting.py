@@ -33,7 +33,8 @@ def require_packages(methods: list[str]) -> None:
         Fitting needs scikit-learn and scipy, some methods MAPIE or crepes.
     """
     needed = {"sklearn": "scikit-learn", "scipy": "scipy"}
-    needed |= {METHODS[name].package: METHODS[name].package for name in methods if METHODS[name].package}
+    packages = [METHODS[name].package for name in methods if name in METHODS]
+    needed |= {package: package for package in packages if package}
     for module, package in needed.items():
         if find_spec(module) is None:
             raise MissingDependencyError(package, "judge", needed_for="calibrating a judge")
