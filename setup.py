@@ -1,8 +1,8 @@
-"""Maps the three top-level worlds (agents, exporters, profiles) into the one import package."""
+"""Maps the top-level worlds (agents, exporters, profiles) and the pages into the one import package."""
 
 from setuptools import find_packages, setup
 
-MAPPED = ("agents", "exporters", "profiles")
+MAPPED = ("agents", "exporters", "profiles", "docs")
 
 packages = find_packages(include=["argus_edge", "argus_edge.*"])
 package_dir = {"argus_edge": "argus_edge"}
@@ -29,5 +29,6 @@ setup(
             "evaluate/datasets/sample/LICENCES.md",
         ],
         "argus_edge.profiles": ["*/*.yaml", "*/*.json", "*/*/*.yaml", "*/*/*.json"],
+        "argus_edge.docs": ["*.md", "images/*"],
     },
 )

@@ -184,8 +184,18 @@ def parse_artifact(text: str | bytes, kind: type[A], *, where: str) -> A:
         raise InputError(f"Cannot read this {kind.KIND}: {error}.", where=where) from error
 
 
-def read_file(path: Path | str, *, limit: int = MAX_ARTIFACT_BYTES) -> bytes:
-    """Return a file's bytes, with an :class:`InputError` where it is missing, unreadable or too large."""
+def read_file(path: Path | str, *, limit: int = MAX_ARTIFACT_BYTES, next_step: str | None = None) -> bytes:
+    """Return a file's bytes, with an :class:`InputError` where it is missing, unreadable or too large.
+
+    Parameters
+    ----------
+    path
+        The file.
+    limit
+        Its size may be so many bytes.
+    next_step
+        What to do where it cannot be read.
+    """
     source = Path(path)
     try:
         with open(source, "rb") as file:
@@ -196,7 +206,7 @@ def read_file(path: Path | str, *, limit: int = MAX_ARTIFACT_BYTES) -> bytes:
                 if len(content) > limit:
                     raise InputError(f"The file is larger than {limit} bytes.", where=str(source))
     except OSError as error:
-        raise InputError(f"Cannot read the file: {error.strerror}.", where=str(source)) from error
+        raise InputError(f"Cannot read the file: {error.strerror}.", where=str(source), next_step=next_step) from error
     return bytes(content)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import ClassVar
 
 from argus_edge.text import printable
@@ -25,8 +28,32 @@ __all__ = [
     "ParityError",
     "RunFailedError",
     "UsageError",
+    "located",
     "needing",
+    "shipped_folder",
 ]
+
+
+# A page or a folder of starters, as the next steps name it.
+_SHIPPED = re.compile(r"(?<![\w./~-])(?:docs/[\w-]+\.md|profiles/(?:budgets|weights)/)")
+
+
+def shipped_folder() -> Path:
+    """Return the folder that holds ``docs/`` and ``profiles/``: the package's, or the checkout's."""
+    package = Path(__file__).resolve().parent
+    return package if (package / "docs").is_dir() else package.parent
+
+
+def located(text: str) -> str:
+    """Write a text's pages and starters with their folder, unless they are found from the current one."""
+    folder = shipped_folder()
+
+    def full(match: re.Match[str]) -> str:
+        path = str(folder / match[0])
+        # os.path: a folder that may not be looked into has nothing to find.
+        return path if os.path.exists(path) and not os.path.exists(match[0]) else match[0]
+
+    return _SHIPPED.sub(full, text)
 
 
 class ArgusError(Exception):
@@ -48,7 +75,7 @@ class ArgusError(Exception):
         # A part of each may be a stranger's: a file's name, a column's, a board's last words.
         self.what = printable(what)
         self.where = printable(where) if where is not None else None
-        self.next_step = printable(next_step) if next_step is not None else None
+        self.next_step = located(printable(next_step)) if next_step is not None else None
         super().__init__(self.what)
 
     def __str__(self) -> str:

@@ -115,8 +115,17 @@ class YamlReader:
         return found
 
 
-def read_yaml_text(path: object, what: str) -> str:
+def read_yaml_text(path: object, what: str, *, next_step: str) -> str:
     """Return a YAML file's text.
+
+    Parameters
+    ----------
+    path
+        The file.
+    what
+        What it is ("budget", "plan"), for the error.
+    next_step
+        Where one is to be had, for the error of a missing one.
 
     Raises
     ------
@@ -124,6 +133,6 @@ def read_yaml_text(path: object, what: str) -> str:
         Missing, too large, or not UTF-8.
     """
     try:
-        return read_file(str(path), limit=MAX_YAML_BYTES).decode("utf-8")
+        return read_file(str(path), limit=MAX_YAML_BYTES, next_step=next_step).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"The {what} is not UTF-8 text.", where=str(path)) from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from argus_edge.cli.output import emit_json, json_option, say
+from argus_edge.errors import located
 from argus_edge.text import pasted
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ def _describe(finding: DatasetCheck) -> str:
     if not Path(finding.folder).is_dir():
         lines.append("  there is no such folder")
     for requirement in finding.missing_files:
-        place = requirement.source if requirement.source.startswith("see ") else f"from {requirement.source}"
+        source = requirement.source
+        place = located(source) if source.startswith("see ") else f"from {source}"
         lines.append(f"  missing: {requirement.path} ({requirement.what}); {place}")
     inner = folder_within(Path(finding.folder), finding.missing_files)
     if inner:

@@ -10,7 +10,7 @@ import click
 
 from argus_edge._version import __version__
 from argus_edge.cli.output import open_closed, say, write_plainly
-from argus_edge.errors import ArgusError, HostError, MissingDependencyError
+from argus_edge.errors import ArgusError, HostError, MissingDependencyError, shipped_folder
 
 # name -> "module:attribute, one line of help"; the help is here so that `--help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -68,6 +68,13 @@ class LazyGroup(click.Group):
         """Write the table of commands from the registry alone."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say where the pages and starters are that helps and messages name."""
+        formatter.write_paragraph()
+        formatter.write_text("Pages (docs/README.md first) and starters (profiles/budgets/, profiles/weights/) are in")
+        with formatter.indentation():
+            formatter.write(f"{'':{formatter.current_indent}}{shipped_folder()}\n")
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

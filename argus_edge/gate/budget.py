@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 GUIDE = "docs/budgets.md"
+STARTERS = "profiles/budgets/"
 TOP_LEVEL = ("budget", "name", "description", "device", "limits", "quorum")
 LIMIT_FIELDS = ("limit", "component")
 # Units of which a measurement is never negative.
@@ -161,5 +162,5 @@ def parse_budget(text: str, source: Source, where: str) -> Budget:
 
 def read_budget(path: Path | str) -> Budget:
     """Read and check a budget's file; see :func:`parse_budget`."""
-    text = read_yaml_text(path, "budget")
+    text = read_yaml_text(path, "budget", next_step=f"check the path; starters to copy are in {STARTERS}, see {GUIDE}")
     return parse_budget(text, Source(name=Path(path).name, sha256=sha256_file(path)), str(path))

@@ -206,7 +206,11 @@ def _local(name: str, folder: Path) -> str:
 
 def read_plan(path: Path | str) -> Plan:
     """Read and check a plan's file; see :func:`parse_plan`."""
-    return parse_plan(read_yaml_text(path, "plan"), str(path), Path(path).resolve().parent)
+    return parse_plan(
+        read_yaml_text(path, "plan", next_step=f"check the path; {GUIDE} has one to copy"),
+        str(path),
+        Path(path).resolve().parent,
+    )
 
 
 def slug(text: str) -> str:

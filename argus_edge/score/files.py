@@ -27,7 +27,9 @@ def read_weights(path: Path | str) -> dict[Term, float]:
         It is not a mapping of the four terms to numbers.
     """
     try:
-        document = yaml.safe_load(read_file(path, limit=1 << 16))
+        document = yaml.safe_load(
+            read_file(path, limit=1 << 16, next_step="check the path; profiles/weights/ has some to copy")
+        )
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise InputError("The weights are not YAML.", where=str(path)) from error
     numbers = isinstance(document, dict) and all(

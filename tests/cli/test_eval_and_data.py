@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from argus_edge.cli.data import data
 from argus_edge.cli.evaluate import evaluate
 from argus_edge.cli.main import main
-from argus_edge.errors import HostError, InterruptedRunError
+from argus_edge.errors import HostError, InterruptedRunError, shipped_folder
 
 pytest.importorskip("PIL")
 pytest.importorskip("pyarrow")
@@ -59,6 +59,11 @@ def test_document_frequencies_of_one_set_serve_another(here):
     options = "rule_models:Talker --data sample --threads 1 --json - --tasks captioning --limit 3 --idf idf.json.gz"
     result = CliRunner().invoke(evaluate, options.split(), catch_exceptions=False)
     assert json.loads(result.stdout)["cells"][0]["idf_sha256"] in wrote.stdout
+
+
+def test_check_names_the_page_where_it_is(here):
+    result = CliRunner().invoke(data, ["check", "mine=none"], catch_exceptions=False)
+    assert f"see {shipped_folder()}/docs/your-own-images.md" in result.stdout
 
 
 def test_check_says_what_is_missing_and_fails(here):
