@@ -216,10 +216,9 @@ def evaluate(
     """
     import os
 
-    with needing("eval", "Evaluating"):
-        import PIL.Image  # noqa: F401
-        import pyarrow  # noqa: F401
-        import scipy  # noqa: F401
+    from argus_edge.evaluate.packages import require_packages
+
+    require_packages()
     from argus_edge.evaluate.conditions import perturbation_lines
     from argus_edge.evaluate.models.resolve import resolve_model
     from argus_edge.evaluate.prompts import load_prompts

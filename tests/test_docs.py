@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
-from argus_edge.cli.main import cli
+from tests.support.commands import commands
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -20,17 +18,10 @@ COMMAND = r"(?:^    |`)argus-edge ([a-z][^\n`]*)"
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").exists(), reason="not a checkout: there are no pages")
 
 
-def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], set[str]]]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if isinstance(command, click.Group):
-            yield from commands(command, (*path, name))
-        elif command is not None:
-            yield (*path, name), {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
-
-
-OPTIONS = dict(commands(cli))
+OPTIONS = {
+    path: {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
+    for path, command in commands()
+}
 GROUPS = {path[:1] for path in OPTIONS if len(path) > 1}
 
 

@@ -129,16 +129,10 @@ def evaluate(
     import re
     from pathlib import Path
 
-    from argus_edge.errors import InterruptedRunError, MissingDependencyError, UsageError
+    from argus_edge.errors import InterruptedRunError, UsageError
+    from argus_edge.evaluate.packages import require_packages
 
-    try:
-        import PIL.Image
-        import pyarrow  # noqa: F401
-        import scipy  # noqa: F401
-
-        del PIL
-    except ImportError as error:
-        raise MissingDependencyError(str(error.name), "eval", needed_for="argus-edge eval") from error
+    require_packages()
     from argus_edge.artifacts import dump_artifact
     from argus_edge.evaluate.backends import BackendOptions
     from argus_edge.evaluate.conditions import perturbation_lines

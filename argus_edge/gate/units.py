@@ -92,8 +92,14 @@ def format_quantity(value: float | None, unit: str) -> str:
     return f"{_three(value)} {unit}"
 
 
+def decimals(value: float) -> int:
+    """Return how many decimals show three significant digits of a value that is not 0."""
+    rounded = float(f"{abs(value):.3g}")  # 9.999 is shown as 10.0
+    return max(0, 2 - math.floor(math.log10(rounded)))
+
+
 def _three(value: float) -> str:
     if value == 0:
         return "0"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    digits = decimals(value)
     return f"{value:.{digits}f}" if digits <= 6 and abs(value) < 1e9 else f"{value:.2e}"

@@ -126,7 +126,7 @@ def _with_need(
     measurement = measurements_of(found.artifact, limit.component)[0] if found is not None else None
     figures = measurement.figures if measurement is not None else None
     if figures is not None and figures.window_s <= 0:
-        return line  # not a report of ours
+        return line  # calls that took no time: not a report of ours
     p = PERCENTILES.get(limit.metric.name)
     if figure.counted == "samples" and p is not None and measurement is not None:
         if measurement.latency is None or figures is None:

@@ -18,12 +18,12 @@ from argus_edge.report.comparison_table import outcome_words
 from argus_edge.report.gathered import Gathered
 from argus_edge.report.published import CAVEAT, PUBLISHED, QUALITY, SOURCE, quality
 from argus_edge.report.score_words import by_rank, score_notes
+from argus_edge.report.sizing_table import latency
 from argus_edge.report.unit_tables import steps_table, writing_table
-from argus_edge.report.verdict_table import remark
+from argus_edge.report.verdict_table import interval, remark
 from argus_edge.schema.base import Source
 from argus_edge.schema.bench import BenchReport, Measurement
 from argus_edge.schema.score import Scored
-from argus_edge.schema.sizing import Combination
 from argus_edge.schema.verdict import VerdictLine
 from argus_edge.text import clean, pasted
 
@@ -69,16 +69,6 @@ def _mark(outcome: str) -> str:
     return {"pass": "good", "fail": "bad", "unknown": "open"}[outcome]
 
 
-def _interval(line: VerdictLine) -> str:
-    if line.measured is None:
-        return MISSING
-    shown = format_quantity(line.measured, line.unit)
-    if line.low == line.high == line.measured:
-        return shown
-    ends = ["?" if end is None else format_quantity(end, line.unit) for end in (line.low, line.high)]
-    return f"{shown} [{ends[0]}, {ends[1]}]"
-
-
 def budget_table(gathered: Gathered) -> Table | None:
     """Return a row for each budget line: measured with its interval, limit, headroom, outcome."""
     if gathered.verdict is None:
@@ -95,7 +85,7 @@ def budget_table(gathered: Gathered) -> Table | None:
                     _mark(line.outcome),
                 ),
                 text_cell(line.metric if line.component is None else f"{line.metric} of {line.component}"),
-                Cell(_interval(line), float("inf") if line.measured is None else line.measured),
+                Cell(interval(line), float("inf") if line.measured is None else line.measured),
                 Cell(f"{'≤' if line.direction == 'at most' else '≥'} {clean(line.limit_text)}", line.limit),
                 Cell(MISSING, float("inf")) if line.headroom is None else Cell(f"{line.headroom:+.0%}", line.headroom),
                 text_cell(line.model),
@@ -336,7 +326,10 @@ def sizing_table(gathered: Gathered) -> Table | None:
             text_cell(each.runtime and f"{each.runtime}{f', {each.threads} threads' if each.threads else ''}"),
             text_cell(each.device),
             Cell(MISSING, float("inf")) if each.margin is None else Cell(f"{each.margin:+.0%}", each.margin),
-            _sized_latency(each),
+            Cell(
+                latency(each),
+                next((value for value in (each.latency_s, each.floor_s) if value is not None), float("inf")),
+            ),
             number_cell(each.memory_bytes, "bytes"),
             number_cell(each.energy_j, "J"),
             number_cell(each.argus, "share"),
@@ -354,12 +347,6 @@ def sizing_table(gathered: Gathered) -> Table | None:
     if over := gathered.sizing.artifact.pareto_over:
         notes.insert(0, f"*: nothing else is at least as good in {', '.join(over)}.")
     return Table("sizing", "What fits", columns, rows, notes, (5, 6, 7, 8, 9))
-
-
-def _sized_latency(each: Combination) -> Cell:
-    if each.latency_s is None and each.floor_s is not None:
-        return Cell(f"≥ {format_quantity(each.floor_s, 's')}", each.floor_s)
-    return number_cell(each.latency_s, "s")
 
 
 def next_step(gathered: Gathered) -> tuple[str, str]:

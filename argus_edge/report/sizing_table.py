@@ -13,7 +13,8 @@ from argus_edge.schema.sizing import Combination, Sizing
 STYLE = {"fits": "bold green", "does not fit": "red", "cannot fit": "red", "undecided": "yellow", "unlikely": "yellow"}
 
 
-def _latency(combination: Combination) -> str:
+def latency(combination: Combination) -> str:
+    """Return the latency that was measured, else the least that is possible."""
     if combination.latency_s is None and combination.floor_s is not None:
         return f"≥ {format_quantity(combination.floor_s, 's')}"
     return format_quantity(combination.latency_s, "s")
@@ -34,7 +35,7 @@ def print_sizing(sizing: Sizing, console: Console | None = None) -> None:
             Text(f"{each.runtime or '–'}{threads}"),
             Text(each.device),
             Text("–" if each.margin is None else f"{each.margin:+.0%}"),
-            Text(_latency(each)),
+            Text(latency(each)),
             Text(format_quantity(each.memory_bytes, "bytes")),
             Text(format_quantity(each.energy_j, "J")),
             Text("–" if each.argus is None else f"{each.argus:.3f}"),

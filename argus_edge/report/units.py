@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
+from argus_edge.gate.units import decimals
 from argus_edge.schema.bench import Estimate
 
 WITHHELD = "–"
@@ -44,12 +43,4 @@ def rate(value: float | None) -> str:
 def _three(value: float, like: float | None = None) -> str:
     """Return a number with three significant digits, as many decimals as the number ``like`` gets."""
     size = abs(value if like is None else like)
-    if size >= 100:
-        return f"{value:,.0f}"
-    if size >= 10:
-        return f"{value:.1f}"
-    if size >= 1:
-        return f"{value:.2f}"
-    if size >= 1e-3:
-        return f"{value:.{2 - math.floor(math.log10(size))}f}"
-    return f"{value:.3g}"
+    return f"{value:,.{decimals(size)}f}" if size >= 1e-3 else f"{value:.3g}"

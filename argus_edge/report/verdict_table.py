@@ -14,7 +14,8 @@ HEADLINE = {"pass": ("SHIP", "bold green"), "fail": ("BLOCK", "bold red"), "unkn
 MARK = {"pass": ("pass", "green"), "fail": ("FAIL", "bold red"), "unknown": ("unknown", "yellow")}
 
 
-def _interval(line: VerdictLine) -> str:
+def interval(line: VerdictLine) -> str:
+    """Return what was measured with its interval; "?" for a side that is not bounded."""
     if line.measured is None:
         return "–"
     if line.low == line.high == line.measured:
@@ -49,7 +50,7 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
             Text(line.model),
             Text(line.device or "host"),
             Text(name),
-            Text(_interval(line)),
+            Text(interval(line)),
             Text(f"{'≤' if line.direction == 'at most' else '≥'} {line.limit_text}"),
             Text("–" if line.headroom is None else f"{line.headroom:+.0%}"),
             Text(mark, style=colour),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from click.testing import CliRunner
 from argus_edge.artifacts import write_artifact
 from argus_edge.cli import main as cli
 from argus_edge.errors import GateFailedError, InputError, shipped_folder
+from tests.support.commands import commands
 from tests.support.reports import bench
 
 
@@ -79,21 +79,11 @@ def test_a_missing_file_that_the_user_must_write_names_one_to_copy(command, star
     assert f"{shipped_folder()}/{starters}" in capsys.readouterr().err
 
 
-def commands(group: click.Group, path: str = "argus-edge") -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if isinstance(command, click.Group):
-            yield from commands(command, f"{path} {name}")
-        else:
-            yield f"{path} {name}", command
-
-
 def test_every_command_and_option_says_what_it_is_for():
-    silent = [name for name, command in commands(cli.cli) if not command.help]
+    silent = [" ".join(path) for path, command in commands() if not command.help]
     silent += [
-        f"{name} {parameter.opts[0]}"
-        for name, command in commands(cli.cli)
+        f"{' '.join(path)} {parameter.opts[0]}"
+        for path, command in commands()
         for parameter in command.params
         if isinstance(parameter, click.Option) and not parameter.help
     ]

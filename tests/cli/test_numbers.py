@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 import pytest
 from click.types import FloatParamType
 
-from argus_edge.cli.main import cli
 from argus_edge.cli.numbers import Finite
-
-
-def commands(group: click.Group, name: str = "") -> Iterator[tuple[str, click.Command]]:
-    for each in group.list_commands(context := click.Context(group)):
-        command = group.get_command(context, each)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from commands(command, f"{name} {each}")
-        else:
-            yield f"{name} {each}".strip(), command
+from tests.support.commands import commands
 
 
 def test_no_option_of_any_command_takes_nan():
     numbers = {
-        f"{name} {option.name}": option.type
-        for name, command in commands(cli)
+        f"{' '.join(path)} {option.name}": option.type
+        for path, command in commands()
         for option in command.params
         if isinstance(option.type, FloatParamType)
     }
@@ -37,3 +25,11 @@ def test_no_option_of_any_command_takes_nan():
 def test_what_is_no_number_is_refused(text):
     with pytest.raises(click.BadParameter):
         Finite().convert(text, None, None)
+
+
+def test_the_time_that_a_proposed_command_counts_on_is_what_the_option_has():
+    from argus_edge.gate.commands import MOST_S
+    from argus_edge.times import parse_seconds
+
+    (option,) = (each for each in dict(commands())[("bench",)].params if each.name == "max_duration")
+    assert parse_seconds(str(option.default)) == MOST_S

@@ -156,6 +156,7 @@ def test_a_failed_part_is_shown_as_such():
         (2e-7, "0.200 µs"),
         (1e-4, "0.100 ms"),
         (1e-5, "0.0100 ms"),
+        (9.9996e-3, "10.0 ms"),
     ],
 )
 def test_times(seconds, text):
